@@ -1,0 +1,48 @@
+# The verbs of the repository. `make demo` and `make test` need Python 3.11 and nothing else.
+PYTHON ?= python3.11
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+WORKLOADS := $(BIN)/python -m workloads
+# Never call these names: they are verbs, not files.
+.PHONY: help install demo test lint format golden schema check clean
+
+help: ## list the targets
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+
+.venv/installed: requirements.txt infra/requirements.txt training/requirements/training.txt
+	@command -v $(PYTHON) >/dev/null || { echo "error: $(PYTHON) is not on PATH; fix: install Python 3.11, or make PYTHON=/path/to/it"; exit 2; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@echo "installing requirements.txt into .venv (torch is the big one: some 5 GB)"
+	$(PIP) install --progress-bar on -r requirements.txt
+	@touch $@
+
+.venv/installed-dev: .venv/installed requirements-dev.txt
+	$(PIP) install --quiet -r requirements-dev.txt
+	@touch $@
+
+install: .venv/installed ## make .venv and install what the demo needs
+
+demo: .venv/installed ## train on this machine, resume, draw the loss, check and plan every stack
+	@$(BIN)/python -m workloads.demo
+
+test: .venv/installed-dev ## the whole suite: no root, no cluster
+	@$(BIN)/python -m pytest
+
+lint: .venv/installed-dev ## ruff and mypy
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+
+format: .venv/installed-dev ## ruff, rewriting
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+check: .venv/installed ## every stack, offline
+	@$(WORKLOADS) check
+
+golden: .venv/installed-dev ## rewrite tests/golden/ and the generated parts of docs/
+	@$(WORKLOADS) schema -o docs/schema/stack.json
+	@TRAINYARD_GOLDEN=rewrite $(BIN)/python -m pytest -q tests/workloads/test_golden.py tests/test_docs.py
+
+clean: ## remove what running left: runs/ and caches
+	rm -rf runs .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,50 @@
+"""Runs every rule over stacks and gathers what `check` reports."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from infra.config.stackfile import Kind
+from infra.findings import Finding, InvalidStack
+from workloads.checks import costs, durability, fit, parallelism, reading, scheduling, security  # noqa: F401 (each declares rules)
+from workloads.checks.registry import findings_of
+from workloads.cost import Cost, cost_of
+from workloads.memory import Memory, memory_of
+from workloads.stacks import PlatformStack, load, stack_name
+
+_NO_MEMORY = Memory(per_device_gib=None, device_gib=None, verdict="unknown")
+_NO_COST = Cost(usd_per_hour=None, usd_per_run=None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class StackReport:
+    """What there is to say about one stack."""
+
+    stack: str
+    kind: Kind | None
+    """None when the file does not say."""
+    findings: list[Finding]
+    cost: Cost = _NO_COST
+    memory: Memory = _NO_MEMORY
+
+    @property
+    def exit_code(self) -> int:
+        """2: cannot be read or is invalid; 1: a rule's error stands; 0: neither."""
+        errors = [finding for finding in self.findings if finding.severity == "error" and finding.waived is None]
+        if any(finding.rule.startswith("TY0") for finding in errors):
+            return 2
+        return 1 if errors else 0
+
+
+def check(path: Path, overrides: Sequence[str] = ()) -> StackReport:
+    """Everything that can be known of a stack offline."""
+    try:
+        stack = load(path, overrides)
+    except InvalidStack as invalid:
+        return StackReport(stack=stack_name(path), kind=invalid.kind, findings=invalid.findings)
+    name, findings = stack.file.stack, findings_of(stack)
+    if isinstance(stack, PlatformStack):
+        return StackReport(stack=name, kind="platform", findings=findings, cost=_NO_COST)
+    return StackReport(
+        stack=name, kind="experiment", findings=findings, cost=cost_of(stack.run), memory=memory_of(stack.run)
+    )

@@ -1,0 +1,63 @@
+"""`pytorch-job`: a PyTorchJob of the Kubeflow Training Operator v1.
+
+The operator gives each pod its rank and the master's address as PET_* variables, which torchrun reads by itself, and
+makes the Volcano PodGroup. Restarts are the operator's: exit codes of 128 and above are started again, lower ones are
+final, which is why `training.launch` keeps the two apart.
+"""
+
+from workloads.launchers.kind import LauncherKind
+from workloads.pod import Manifest, labels, metadata, pod_spec, uses_volcano
+from workloads.resolve import Run
+
+# The operator injects its variables into the container of this name, and only there.
+_CONTAINER = "pytorch"
+
+
+def manifests(run: Run, name: str) -> list[Manifest]:
+    replica = {
+        "restartPolicy": "ExitCode",
+        "template": {
+            "metadata": {"labels": labels(run, name)},
+            "spec": pod_spec(run, name, container=_CONTAINER, variables=[]),
+        },
+    }
+    replicas = {"Master": {"replicas": 1, **replica}}
+    if run.experiment.nodes > 1:
+        replicas["Worker"] = {"replicas": run.experiment.nodes - 1, **replica}
+    return [
+        {
+            "apiVersion": "kubeflow.org/v1",
+            "kind": "PyTorchJob",
+            "metadata": metadata(run, name),
+            "spec": {
+                "nprocPerNode": str(run.processes_per_node),
+                "runPolicy": _run_policy(run),
+                "pytorchReplicaSpecs": replicas,
+            },
+        }
+    ]
+
+
+def _run_policy(run: Run) -> Manifest:
+    policy: Manifest = {
+        "backoffLimit": run.experiment.restarts,
+        # Finished pods stay for their logs; those still running have nothing left to do.
+        "cleanPodPolicy": "Running",
+    }
+    if run.experiment.max_hours:
+        policy["activeDeadlineSeconds"] = round(run.experiment.max_hours * 3600)
+    if uses_volcano(run.platform):
+        policy["schedulingPolicy"] = {"minAvailable": run.experiment.nodes, "queue": run.queue}
+        if run.experiment.priority:
+            policy["schedulingPolicy"]["priorityClass"] = run.experiment.priority
+    return policy
+
+
+LAUNCHER = LauncherKind(
+    name="pytorch-job",
+    manifests=manifests,
+    rendezvous="static: the operator injects PET_* with the master's Service name",
+    restarts="the operator, pod by pod, on exit codes of 128 and above",
+    gang="PodGroup made by the operator, all pods",
+    choose_when="the default for torchrun programs where the Training Operator is installed",
+)

@@ -1,0 +1,26 @@
+"""Every launcher by name, and the manifests of a run with its final name."""
+
+import hashlib
+import json
+
+from workloads.config import Launcher
+from workloads.launchers import indexed_job, pytorch_job
+from workloads.launchers.kind import LauncherKind
+from workloads.pod import Manifest
+from workloads.resolve import Run
+
+LAUNCHERS: dict[Launcher, LauncherKind] = {
+    "indexed-job": indexed_job.LAUNCHER,
+    "pytorch-job": pytorch_job.LAUNCHER,
+}
+
+
+def run_name(run: Run) -> str:
+    """`<stack>-<8 hex>`: the same manifest is the same run, an edit makes a new one."""
+    unnamed = json.dumps(LAUNCHERS[run.experiment.launcher].manifests(run, run.stack), sort_keys=True)
+    return f"{run.stack}-{hashlib.sha256(unnamed.encode()).hexdigest()[:8]}"
+
+
+def manifests_of(run: Run) -> list[Manifest]:
+    """The Kubernetes objects of a run, in the order in which they are created."""
+    return LAUNCHERS[run.experiment.launcher].manifests(run, run_name(run))
