@@ -1,13 +1,12 @@
 """What `pulumi up` runs: the stack's file says whether it is a platform or an experiment."""
 
-import pulumi
-
 from infra.platform import deploy_platform
 from workloads.experiment import deploy_experiment
-from workloads.stacks import PlatformStack, load, stack_path
+from workloads.preview import checked_stack
+from workloads.stacks import PlatformStack
 
-stack = load(stack_path(pulumi.get_stack()))
+stack = checked_stack()
 if isinstance(stack, PlatformStack):
-    deploy_platform(stack)
+    deploy_platform(stack.file.stack, stack.config, stack.file.region)
 else:
     deploy_experiment(stack)

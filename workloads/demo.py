@@ -38,8 +38,8 @@ def main() -> int:
             if exit_code:
                 return exit_code
     _console.print(
-        f"\n[bold]Done.[/bold] Two processes trained a model, were stopped half-way and went on from the checkpoint; every\n"
-        f"stack of the repository was checked and planned without a cluster or an account.\n"
+        f"\n[bold]Done.[/bold] Two processes trained a model, stopped half-way and resumed from the checkpoint; then\n"
+        f"every stack of the repository was checked and planned, without a cluster or an account.\n"
         f"  see    {_FOLDER.relative_to(PROJECT)}/loss.png\n"
         f"  try    python -m workloads check fsdp --set nodes=3      what a mistake looks like\n"
         f"  make   cp Pulumi.mnist.yaml Pulumi.mine.yaml             your own experiment, then: run mine\n"

@@ -1,5 +1,8 @@
 """The stack of an experiment: its manifests as Pulumi resources, and nothing else."""
 
+import asyncio
+import json
+import subprocess
 from importlib.metadata import version
 from typing import Any
 
@@ -7,8 +10,11 @@ import pulumi
 import pulumi_kubernetes as kubernetes
 
 from infra.config.platform import ExistingPlatform
+from infra.digest import config_digest
 from workloads.launchers.registry import manifests_of, run_name
 from workloads.stacks import ExperimentStack
+
+_LIST_TIMEOUT_S = 60
 
 
 class Experiment(pulumi.ComponentResource):
@@ -38,20 +44,57 @@ def deploy_experiment(stack: ExperimentStack) -> None:
 
 def _provider(stack: ExperimentStack) -> kubernetes.Provider:
     """The platform's cluster: named in its stack file, or in the outputs of its stack."""
-    platform = stack.run.platform
+    platform, name = stack.run.platform, stack.run.experiment.platform
     options = pulumi.ResourceOptions(version=version("pulumi-kubernetes"))
     if isinstance(platform, ExistingPlatform) and platform.cluster.context:
-        return kubernetes.Provider(
-            "cluster", context=platform.cluster.context, cluster_identifier=platform.cluster.context, opts=options
+        context = platform.cluster.context
+        return kubernetes.Provider("cluster", context=context, cluster_identifier=context, opts=options)
+    kubeconfig = _kubeconfig(name, config_digest(platform))
+    return kubernetes.Provider("cluster", kubeconfig=kubeconfig, cluster_identifier=name, opts=options)
+
+
+def _kubeconfig(platform: str, checked_against: str) -> pulumi.Output[str]:
+    """The platform's own output; while it is not deployed, unknown to a preview and an error to everything else."""
+    if _is_deployed(platform):
+        outputs = pulumi.StackReference(f"{pulumi.get_organization()}/{pulumi.get_project()}/{platform}")
+        outputs.get_output("config_digest").apply(lambda deployed: _compare(platform, checked_against, deployed))
+        return pulumi.Output.secret(outputs.require_output("kubeconfig"))
+    if not pulumi.runtime.is_dry_run():
+        raise pulumi.RunError(f"platform `{platform}` is not deployed; first run: pulumi up -s {platform}")
+    pulumi.log.warn(f"platform `{platform}` is not deployed yet: nothing is compared with a cluster")
+    return unknown_output()
+
+
+def _compare(platform: str, checked_against: str, deployed: str | None) -> None:
+    if deployed != checked_against:
+        pulumi.log.warn(
+            f"platform `{platform}` was deployed from another version of its stack file than is checked here"
         )
-    name = stack.run.experiment.platform
-    outputs = pulumi.StackReference(f"{pulumi.get_organization()}/{pulumi.get_project()}/{name}")
-    return kubernetes.Provider(
-        "cluster", kubeconfig=outputs.require_output("kubeconfig"), cluster_identifier=name, opts=options
-    )
+
+
+def _is_deployed(platform: str) -> bool:
+    """Asks the CLI: a reference to a stack that does not exist fails the program where nothing can catch it."""
+    command = ["pulumi", "stack", "ls", "--json", "--project", pulumi.get_project()]
+    try:
+        listed = subprocess.run(command, capture_output=True, text=True, check=True, timeout=_LIST_TIMEOUT_S)
+    except (OSError, subprocess.SubprocessError):
+        return False
+    stacks = {entry["name"].rpartition("/")[2]: entry for entry in json.loads(listed.stdout)}
+    return bool(stacks.get(platform, {}).get("resourceCount"))
 
 
 def _kubernetes_object(name: str, manifest: dict[str, Any], options: pulumi.ResourceOptions) -> pulumi.CustomResource:
     """Any kind by its manifest, whether or not the SDK has a class for it."""
     group_version = manifest["apiVersion"] if "/" in manifest["apiVersion"] else f"core/{manifest['apiVersion']}"
     return pulumi.CustomResource(f"kubernetes:{group_version}:{manifest['kind']}", name, manifest, options)
+
+
+def unknown_output() -> pulumi.Output[str]:
+    """An output whose value is not known before an update."""
+
+    def settled(value: Any) -> "asyncio.Future[Any]":
+        future: asyncio.Future[Any] = asyncio.get_event_loop().create_future()
+        future.set_result(value)
+        return future
+
+    return pulumi.Output(set(), settled(None), settled(False))

@@ -87,9 +87,8 @@ def _memory(report: StackReport) -> str:
 
 
 def _verdict(report: StackReport) -> Text:
-    standing = [finding for finding in report.findings if finding.waived is None]
-    errors = sum(finding.severity == "error" for finding in standing)
-    warnings = sum(finding.severity == "warning" for finding in standing)
+    errors = sum(finding.severity == "error" for finding in report.standing)
+    warnings = sum(finding.severity == "warning" for finding in report.standing)
     if errors:
         return Text(f"{errors} error{'s' * (errors > 1)}", style=_STYLES["error"])
     if warnings:

@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 
 from infra.config.platform import PlatformConfig, read_platform
-from infra.config.stackfile import PREFIX, StackFile, read_stack_file
+from infra.config.stackfile import PREFIX, StackFile, read_stack_file, value_at
 from infra.findings import Finding, InvalidStack, Where, listed, nearest
 from workloads.config import read_experiment
 from workloads.overrides import overridden
@@ -72,7 +72,7 @@ def load_experiment(path: Path, overrides: Sequence[str] = ()) -> ExperimentStac
 
 
 def _load_platform(file: StackFile) -> PlatformStack:
-    problems = list(platform_references(file))
+    problems = [*platform_references(file), *_region_problems(file)]
     try:
         config = read_platform(file)
     except InvalidStack as invalid:
@@ -100,6 +100,13 @@ def _load_experiment(file: StackFile, folder: Path) -> ExperimentStack:
         raise InvalidStack(_in_order(problems))
     run = resolve(file.stack, experiment, platform.config)
     return ExperimentStack(file=file, platform_file=platform.file, run=run)
+
+
+def _region_problems(file: StackFile) -> list[Finding]:
+    if file.region or value_at(file.body, ("target",)) != "eks":
+        return []
+    message, fix = "`aws:region` is missing", "add it beside `trainyard:platform`, such as `aws:region: us-east-1`"
+    return [_error("TY004", Where(file=file.file, line=file.lines.get(("config",)), key="aws:region"), message, fix)]
 
 
 def _name_problems(file: StackFile) -> list[Finding]:

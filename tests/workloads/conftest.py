@@ -67,7 +67,7 @@ def merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
 
 def write_stack(folder: Path, name: str, kind: str, body: object) -> Path:
     path = folder / f"Pulumi.{name}.yaml"
-    path.write_text(yaml.safe_dump({"config": {f"trainyard:{kind}": body}}, sort_keys=False))
+    path.write_text(yaml.safe_dump({"config": {"aws:region": "us-east-1", f"trainyard:{kind}": body}}, sort_keys=False))
     return path
 
 

@@ -28,9 +28,14 @@ class StackReport:
     memory: Memory = _NO_MEMORY
 
     @property
+    def standing(self) -> list[Finding]:
+        """The findings that nobody waived."""
+        return [finding for finding in self.findings if finding.waived is None]
+
+    @property
     def exit_code(self) -> int:
         """2: cannot be read or is invalid; 1: a rule's error stands; 0: neither."""
-        errors = [finding for finding in self.findings if finding.severity == "error" and finding.waived is None]
+        errors = [finding for finding in self.standing if finding.severity == "error"]
         if any(finding.rule.startswith("TY0") for finding in errors):
             return 2
         return 1 if errors else 0

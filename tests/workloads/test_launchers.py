@@ -1,0 +1,189 @@
+"""What each launcher promises, asserted on its manifests."""
+
+from collections.abc import Callable
+from typing import Any, get_args
+
+import pytest
+
+from tests.workloads.conftest import OWN_COMMAND
+from workloads.config import Launcher
+from workloads.launchers.registry import LAUNCHERS, manifests_of, run_name
+from workloads.pod import Manifest
+from workloads.resolve import Run
+
+Resolved = Callable[..., Run]
+
+
+def by_kind(run: Run) -> dict[str, Manifest]:
+    return {manifest["kind"]: manifest for manifest in manifests_of(run)}
+
+
+def pod_specs(run: Run) -> list[Manifest]:
+    """The pod template of every replica, whatever the kind."""
+    objects = by_kind(run)
+    if "Job" in objects:
+        return [objects["Job"]["spec"]["template"]["spec"]]
+    return [replica["template"]["spec"] for replica in objects["PyTorchJob"]["spec"]["pytorchReplicaSpecs"].values()]
+
+
+def environment(spec: Manifest) -> dict[str, Any]:
+    return {entry["name"]: entry.get("value", entry.get("valueFrom")) for entry in spec["containers"][0]["env"]}
+
+
+def test_every_launcher_that_a_stack_file_may_name_exists_and_no_other() -> None:
+    assert set(get_args(Launcher)) == set(LAUNCHERS)
+    assert all(kind.name == name for name, kind in LAUNCHERS.items())
+
+
+@pytest.fixture(params=get_args(Launcher))
+def launcher(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def test_the_same_file_is_the_same_run_and_an_edit_is_another(resolved: Resolved, launcher: str) -> None:
+    name = run_name(resolved(launcher=launcher))
+    assert name == run_name(resolved(launcher=launcher))
+    assert name != run_name(resolved(launcher=launcher, args={"steps": 11}))
+    assert name.startswith("trial-")
+    assert len(name) == len("trial-") + 8
+
+
+def test_every_object_of_a_run_can_be_found_by_its_labels(resolved: Resolved, launcher: str) -> None:
+    run = resolved(launcher=launcher)
+    for manifest in manifests_of(run):
+        assert manifest["metadata"]["labels"]["app.kubernetes.io/instance"] == run_name(run)
+        assert manifest["metadata"]["namespace"] == "training"
+
+
+def test_pods_meet_the_restricted_pod_security_standard(resolved: Resolved, launcher: str) -> None:
+    for spec in pod_specs(resolved(launcher=launcher, node_group="a100")):
+        assert spec["securityContext"]["runAsNonRoot"] is True
+        assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+        assert "hostNetwork" not in spec
+        for container in spec["containers"] + spec.get("initContainers", []):
+            assert container["securityContext"]["allowPrivilegeEscalation"] is False
+            assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
+        assert all("hostPath" not in volume for volume in spec["volumes"])
+
+
+def test_accelerated_pods_take_the_whole_node_by_default(resolved: Resolved, launcher: str) -> None:
+    (spec, *_) = pod_specs(resolved(launcher=launcher, node_group="h100"))
+    limits = spec["containers"][0]["resources"]["limits"]
+    assert limits["nvidia.com/gpu"] == "8"
+    assert limits["vpc.amazonaws.com/efa"] == "32"
+    assert spec["containers"][0]["resources"]["requests"]["cpu"] == "190000m"
+    assert {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"} in spec["tolerations"]
+    assert spec["nodeSelector"] == {"eks.amazonaws.com/nodegroup": "h100"}
+    assert {"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": "131072Mi"}} in spec["volumes"]
+
+
+def test_cpu_pods_ask_for_little_and_have_no_cpu_limit(resolved: Resolved, launcher: str) -> None:
+    (spec, *_) = pod_specs(resolved(launcher=launcher))
+    assert spec["containers"][0]["resources"] == {
+        "requests": {"cpu": "500m", "memory": "2048Mi"},
+        "limits": {"memory": "2048Mi"},
+    }
+
+
+def test_a_pool_selects_its_own_nodes(resolved: Resolved, launcher: str) -> None:
+    run = resolved(launcher=launcher, node_group="gpu-pool")
+    assert run.shape.name == "g4dn.xlarge"  # the cheapest of the pool
+    (spec, *_) = pod_specs(run)
+    assert spec["nodeSelector"] == {"karpenter.sh/nodepool": "gpu-pool"}
+
+
+def test_the_program_gets_the_typed_keys_and_its_own_flags(resolved: Resolved, launcher: str) -> None:
+    run = resolved(launcher=launcher, args={"steps": 10, "seed": 3}, batch={"global": 64, "micro": 8})
+    (spec, *_) = pod_specs(run)
+    command = spec["containers"][0]["command"]
+    assert command[:4] == ["python", "-m", "training.launch", "training.mnist"]
+    flags = dict(zip(command[4::2], command[5::2], strict=True))
+    assert flags["--global-batch"] == "64"
+    assert flags["--micro-batch"] == "8"
+    assert flags["--checkpoint-path"] == "/shared/ckpt"
+    assert flags["--seed"] == "3"
+
+
+def test_a_command_of_the_users_own_is_left_as_it_is(resolved: Resolved, launcher: str) -> None:
+    (spec, *_) = pod_specs(resolved(launcher=launcher, **OWN_COMMAND))
+    assert spec["containers"][0]["command"] == ["python", "train.py"]
+
+
+def test_the_experiments_own_environment_wins(resolved: Resolved, launcher: str) -> None:
+    (spec, *_) = pod_specs(resolved(launcher=launcher, env={"OMP_NUM_THREADS": 7, "MINE": "x"}))
+    assert environment(spec)["OMP_NUM_THREADS"] == "7"
+    assert environment(spec)["MINE"] == "x"
+
+
+def test_gpu_pods_with_efa_get_the_fabric_and_none_of_the_harmful_variables(resolved: Resolved, launcher: str) -> None:
+    (spec, *_) = pod_specs(resolved(launcher=launcher, node_group="a100"))
+    variables = environment(spec)
+    assert variables["FI_PROVIDER"] == "efa"
+    assert "pod-id-link" in variables["NCCL_SOCKET_IFNAME"]
+    harmful = {"NCCL_PROTO", "NCCL_ALGO", "NCCL_P2P_DISABLE", "FI_EFA_USE_DEVICE_RDMA", "FI_EFA_FORK_SAFE"}
+    assert not harmful & set(variables)
+    (spec, *_) = pod_specs(resolved(launcher=launcher, node_group="a100", fabric="tcp"))
+    assert "FI_PROVIDER" not in environment(spec)
+    assert "vpc.amazonaws.com/efa" not in spec["containers"][0]["resources"]["limits"]
+
+
+def test_a_run_ends_at_its_time_limit(resolved: Resolved, launcher: str) -> None:
+    objects = by_kind(resolved(launcher=launcher, max_hours=1.5))
+    spec = objects["Job"]["spec"] if "Job" in objects else objects["PyTorchJob"]["spec"]["runPolicy"]
+    assert spec["activeDeadlineSeconds"] == 5400
+
+
+def test_a_pytorch_job_has_one_master_and_the_rest_workers_as_one_gang(resolved: Resolved) -> None:
+    job = by_kind(resolved(nodes=3, priority="normal"))["PyTorchJob"]["spec"]
+    assert {kind: replica["replicas"] for kind, replica in job["pytorchReplicaSpecs"].items()} == {
+        "Master": 1,
+        "Worker": 2,
+    }
+    assert {replica["restartPolicy"] for replica in job["pytorchReplicaSpecs"].values()} == {"ExitCode"}
+    assert job["runPolicy"]["schedulingPolicy"] == {
+        "minAvailable": 3,
+        "queue": "research",
+        "priorityClass": "normal",
+    }
+
+
+def test_a_pytorch_job_leaves_ranks_to_the_operator(resolved: Resolved) -> None:
+    for spec in pod_specs(resolved()):
+        assert not [name for name in environment(spec) if name.startswith(("PET_", "MASTER_", "RANK", "WORLD"))]
+
+
+def test_a_single_pod_is_a_master_without_workers(resolved: Resolved) -> None:
+    assert list(by_kind(resolved(nodes=1))["PyTorchJob"]["spec"]["pytorchReplicaSpecs"]) == ["Master"]
+
+
+def test_an_indexed_job_finds_its_master_by_a_name_that_resolves_before_it_is_ready(resolved: Resolved) -> None:
+    run = resolved(launcher="indexed-job")
+    name, objects = run_name(run), by_kind(run)
+    spec = objects["Job"]["spec"]["template"]["spec"]
+    assert objects["Service"]["metadata"]["name"] == name == spec["subdomain"]
+    assert objects["Service"]["spec"]["clusterIP"] == "None"
+    assert objects["Service"]["spec"]["publishNotReadyAddresses"] is True
+    assert environment(spec)["PET_MASTER_ADDR"] == f"{name}-0.{name}"
+    assert f"{name}-0.{name}" in spec["initContainers"][0]["command"][-1]
+    assert environment(spec)["PET_NODE_RANK"] == {
+        "fieldRef": {"fieldPath": "metadata.labels['batch.kubernetes.io/job-completion-index']"}
+    }
+
+
+def test_an_indexed_job_fails_at_once_on_a_wrong_configuration_and_forgives_evictions(resolved: Resolved) -> None:
+    job = by_kind(resolved(launcher="indexed-job", nodes=4, restarts=2))["Job"]["spec"]
+    assert job["completions"] == job["parallelism"] == 4
+    assert job["backoffLimit"] == 8
+    fail, ignore = job["podFailurePolicy"]["rules"]
+    assert (fail["action"], fail["onExitCodes"]["values"]) == ("FailJob", [2])
+    assert (ignore["action"], ignore["onPodConditions"][0]["type"]) == ("Ignore", "DisruptionTarget")
+
+
+def test_an_indexed_job_is_one_gang_of_the_teams_queue(resolved: Resolved) -> None:
+    run = resolved(launcher="indexed-job", nodes=4)
+    objects = manifests_of(run)
+    assert [manifest["kind"] for manifest in objects] == ["PodGroup", "Service", "Job"]
+    assert objects[0]["spec"] == {"minMember": 4, "queue": "research"}
+    template = objects[2]["spec"]["template"]
+    assert template["metadata"]["annotations"]["scheduling.k8s.io/group-name"] == run_name(run)
+    assert template["spec"]["schedulerName"] == "volcano"
