@@ -4,7 +4,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 WORKLOADS := $(BIN)/python -m workloads
 # Never call these names: they are verbs, not files.
-.PHONY: help install demo test lint format golden schema check clean
+.PHONY: help install demo test lint format golden pictures check clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -41,8 +41,11 @@ check: .venv/installed ## every stack, offline
 	@$(WORKLOADS) check
 
 golden: .venv/installed-dev ## rewrite tests/golden/ and the generated parts of docs/
-	@$(WORKLOADS) schema -o docs/schema/stack.json
-	@TRAINYARD_GOLDEN=rewrite $(BIN)/python -m pytest -q tests/workloads/test_golden.py tests/test_docs.py
+	@$(BIN)/python -m workloads.reference
+	@TRAINYARD_GOLDEN=rewrite $(BIN)/python -m pytest -q tests/workloads/test_golden.py
+
+pictures: .venv/installed ## redraw the README's pictures by running what they show
+	@$(BIN)/python docs/pictures.py
 
 clean: ## remove what running left: runs/ and caches
 	rm -rf runs .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -5,19 +5,26 @@ unknown outputs where a cloud would answer. `pulumi preview` adds the comparison
 """
 
 import json
+import logging
 import runpy
+import sys
 from collections import Counter
 from dataclasses import asdict, dataclass
 
 from pulumi.runtime import mocks
-from rich.console import Console
 from rich.table import Table
 
 from workloads.checks.check import StackReport
 from workloads.cost import Cost
 from workloads.programs import PROJECT
+from workloads.show import console_for
 
 _PROJECT_NAME = "trainyard"
+# What the program asks of an account; the answers only end up inside names and policies.
+_ANSWERS: dict[str, dict[str, object]] = {
+    "aws:index/getCallerIdentity:getCallerIdentity": {"accountId": "000000000000"},
+    "aws:index/getPartition:getPartition": {"partition": "aws"},
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,16 +53,23 @@ class _Recorder(mocks.Mocks):
             self.resources.append(PlannedResource(type=args.typ, name=args.name))
         return f"{args.name}-id", dict(args.inputs)
 
-    def call(self, args: mocks.MockCallArgs) -> tuple[dict[str, object], list[tuple[str, str]] | None]:
-        return dict(args.args), None
+    def call(self, args: mocks.MockCallArgs) -> tuple[dict[str, object], list[tuple[str, str]]]:
+        return _ANSWERS[args.token], []
 
 
 def plan_of(report: StackReport) -> Plan:
     """Runs the program for a checked stack of the project."""
     recorder = _Recorder()
-    mocks.set_mocks(recorder, project=_PROJECT_NAME, stack=report.stack, preview=True)
+    mocks.set_mocks(recorder, project=_PROJECT_NAME, stack=report.stack, preview=True, logger=_unheard())
     mocks.test(_run_program)()  # type: ignore[no-untyped-call]
     return Plan(stack=report.stack, resources=recorder.resources, cost=report.cost)
+
+
+def _unheard() -> logging.Logger:
+    """The program logs what its checks find, which `check` has shown."""
+    logger = logging.Logger(_PROJECT_NAME)
+    logger.addHandler(logging.NullHandler())
+    return logger
 
 
 def _run_program() -> None:
@@ -73,7 +87,7 @@ def show_plan(plan: Plan, *, as_json: bool) -> None:
     table.add_column("kind")
     for kind, count in sorted(kinds.items(), key=lambda item: (not item[0].startswith("trainyard:"), item[0])):
         table.add_row(str(count), kind)
-    console = Console(highlight=False)
+    console = console_for(sys.stdout)
     price = "unknown price" if plan.cost.usd_per_hour is None else f"${plan.cost.usd_per_hour:,.2f} per hour"
     console.print(f"[bold]{plan.stack}[/bold]: {len(plan.resources)} resources, {price}")
     console.print(table)

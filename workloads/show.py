@@ -14,22 +14,31 @@ from infra.findings import Finding, Severity
 from workloads.checks.check import StackReport
 from workloads.checks.registry import FAMILIES, Rule
 
+_LOG_COLUMNS = 140  # a file or a CI log has no width of its own
 _STYLES: dict[Severity, str] = {"error": "bold red", "warning": "yellow", "info": "dim"}
+
+
+def console_for(stream: TextIO) -> Console:
+    """Colour and wrapping on a terminal only."""
+    console = Console(file=stream, highlight=False, soft_wrap=True)
+    if not console.is_terminal:
+        console.width = _LOG_COLUMNS
+    return console
 
 
 def show_reports(reports: Sequence[StackReport]) -> None:
     """One line per stack, then the findings of each."""
-    console = Console()
+    console = console_for(sys.stdout)
     table = Table(box=None, header_style="dim", pad_edge=False, padding=(0, 2, 0, 0))
     for column, justify in (("stack", "left"), ("kind", "left"), ("$/hour", "right"), ("$/run", "right")):
         table.add_column(column, justify=justify, no_wrap=True)  # type: ignore[arg-type]
-    table.add_column("memory per device")
-    table.add_column("verdict")
+    table.add_column("memory per device", no_wrap=True)
+    table.add_column("verdict", no_wrap=True)
     for report in reports:
         table.add_row(
             report.stack,
             report.kind or "?",
-            _dollars(report.cost.usd_per_hour),
+            _dollars_per_hour(report),
             _dollars(report.cost.usd_per_run),
             _memory(report),
             _verdict(report),
@@ -41,7 +50,7 @@ def show_reports(reports: Sequence[StackReport]) -> None:
 
 def show_findings(findings: Sequence[Finding], stream: TextIO = sys.stdout) -> None:
     """A finding is two lines: where and what, then the fix."""
-    console = Console(file=stream, soft_wrap=True, highlight=False)
+    console = console_for(stream)
     for finding in findings:
         line = Text()
         if finding.waived is None:
@@ -66,7 +75,7 @@ def show_rules(rules: Sequence[Rule], *, as_json: bool) -> None:
             )
         )
         return
-    console = Console(soft_wrap=True, highlight=False)
+    console = console_for(sys.stdout)
     for digit, family in FAMILIES.items():
         members = [rule for rule in rules if rule.id[2] == digit]
         if members:
@@ -77,6 +86,11 @@ def show_rules(rules: Sequence[Rule], *, as_json: bool) -> None:
 
 def _dollars(usd: float | None) -> str:
     return "–" if usd is None else f"{usd:,.2f}"
+
+
+def _dollars_per_hour(report: StackReport) -> str:
+    least, most = report.cost.usd_per_hour, report.cost.usd_per_hour_at_most
+    return f"{_dollars(least)} to {_dollars(most)}" if report.kind == "platform" and least != most else _dollars(least)
 
 
 def _memory(report: StackReport) -> str:

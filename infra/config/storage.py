@@ -71,5 +71,5 @@ class Storage(Model):
 
     @property
     def names(self) -> list[str]:
-        """What experiments can mount."""
-        return [entry.name for entries in (self.efs, self.fsx, self.buckets) for entry in entries]
+        """What experiments can mount; a bucket is reached by its address."""
+        return [entry.name for entries in (self.efs, self.fsx) for entry in entries]

@@ -16,7 +16,7 @@ PLATFORM: dict[str, Any] = {
     "target": "eks",
     "network": {"zones": ["us-east-1a", "us-east-1b"]},
     "node_groups": [
-        {"name": "cpu", "instance_type": "m5.4xlarge", "max": 4},
+        {"name": "cpu", "instance_type": "m5.4xlarge", "min": 1, "max": 4},
         {"name": "a100", "instance_type": "p4d.24xlarge", "max": 4, "efa": True, "zone": "us-east-1a"},
         {"name": "a100-tcp", "instance_type": "p4d.24xlarge", "max": 2},
         {"name": "h100", "instance_type": "p5.48xlarge", "max": 64, "efa": True, "zone": "us-east-1a"},

@@ -8,7 +8,7 @@ from infra.config.stackfile import Kind
 from infra.findings import Finding, InvalidStack
 from workloads.checks import costs, durability, fit, parallelism, reading, scheduling, security  # noqa: F401 (each declares rules)
 from workloads.checks.registry import findings_of
-from workloads.cost import Cost, cost_of
+from workloads.cost import Cost, cost_of, platform_cost_of
 from workloads.memory import Memory, memory_of
 from workloads.stacks import PlatformStack, load, stack_name
 
@@ -49,7 +49,7 @@ def check(path: Path, overrides: Sequence[str] = ()) -> StackReport:
         return StackReport(stack=stack_name(path), kind=invalid.kind, findings=invalid.findings)
     name, findings = stack.file.stack, findings_of(stack)
     if isinstance(stack, PlatformStack):
-        return StackReport(stack=name, kind="platform", findings=findings, cost=_NO_COST)
+        return StackReport(stack=name, kind="platform", findings=findings, cost=platform_cost_of(stack))
     return StackReport(
         stack=name, kind="experiment", findings=findings, cost=cost_of(stack.run), memory=memory_of(stack.run)
     )

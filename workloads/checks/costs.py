@@ -1,10 +1,12 @@
-"""TY7xx: whether a run stays within what it may cost."""
+"""TY7xx: whether a run, or a platform, stays within what it may cost."""
 
 from collections.abc import Iterator
 
-from workloads.checks.registry import Problem, rule
-from workloads.cost import cost_of
+from infra.prices import platform_cost
+from workloads.checks.registry import Problem, platform_rule, rule
+from workloads.cost import cost_of, platform_cost_of
 from workloads.resolve import Run
+from workloads.stacks import PlatformStack
 
 
 @rule("TY701")
@@ -26,4 +28,23 @@ def run_stays_within_its_budget(run: Run) -> Iterator[Problem]:
             f"{run.experiment.max_hours:g} hours at ${cost.usd_per_hour:.2f} are ${cost.usd_per_run:.2f}, above "
             f"${budget.max_usd:.2f}",
             f"set `max_hours: {budget.max_usd / cost.usd_per_hour:.1f}`, or raise the budget",
+        )
+
+
+@platform_rule("TY702")
+def platform_stays_within_its_budget(stack: PlatformStack) -> Iterator[Problem]:
+    """The platform may cost more per hour than its budget with every group at its maximum, or nobody can tell."""
+    budget = stack.config.budget
+    if budget is None:
+        return
+    most = platform_cost_of(stack).usd_per_hour_at_most
+    key = ("budget", "max_usd_per_hour")
+    if most is None:
+        unknown = "; ".join(platform_cost(stack.config, stack.file.region).unknown)
+        yield Problem(key, f"the most it may cost is not known: {unknown}", "drop the budget, or what has no price")
+    elif most > budget.max_usd_per_hour:
+        yield Problem(
+            key,
+            f"${most:,.2f} per hour with every group at its maximum, above ${budget.max_usd_per_hour:,.2f}",
+            "lower the `max` of node groups, or raise the budget",
         )

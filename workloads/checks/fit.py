@@ -1,5 +1,6 @@
 """TY1xx: whether the pods fit the nodes of their group, and use what they pay for."""
 
+import math
 from collections.abc import Iterator
 
 from infra.config.stackfile import KeyPath
@@ -77,15 +78,19 @@ def gang_fits_the_group(run: Run) -> Iterator[Problem]:
     maximum for nothing.
     """
     limit = run.nodes.max_nodes
-    if run.num_nodes is not None and limit is not None and run.num_nodes > limit:
-        most = limit * run.pods_per_node
+    pods_per_node = (
+        run.pods_per_node or 1
+    )  # a pod that fits no node is another rule's; it needs one of its own at least
+    num_nodes = math.ceil(run.experiment.nodes / pods_per_node)
+    if limit is not None and num_nodes > limit:
+        most = limit * pods_per_node
         yield Problem(
             ("nodes",),
-            f"{run.experiment.nodes} pods need {run.num_nodes} nodes ({run.pods_per_node} to a node), and "
+            f"{run.experiment.nodes} pods need {num_nodes} nodes ({pods_per_node} to a node), and "
             f"`{run.nodes.name}` has {limit} at most",
-            f"lower `nodes` to {most}, or raise the maximum of `{run.nodes.name}` to {run.num_nodes}"
+            f"lower `nodes` to {most}, or raise the maximum of `{run.nodes.name}` to {num_nodes}"
             if most
-            else f"raise the maximum of `{run.nodes.name}` to {run.num_nodes}",
+            else f"raise the maximum of `{run.nodes.name}` to {num_nodes}",
         )
 
 

@@ -5,8 +5,14 @@ The errors among them cannot be waived: there is no experiment to run while one 
 
 from collections.abc import Iterator
 
-from workloads.checks.registry import RULES, Problem, Rule, declare, rule
+from infra.config.platform import EksPlatform
+from infra.config.stackfile import value_at
+from infra.eks_limits import NOT_YET_BUILT as ON_EKS
+from infra.eks_limits import impossible
+from infra.unbuilt import NOT_YET_BUILT as EVERYWHERE
+from workloads.checks.registry import RULES, Problem, Rule, declare, platform_rule, rule
 from workloads.resolve import Run
+from workloads.stacks import PlatformStack
 
 _READING = {
     "TY001": "The stack file, or the value of a --set, cannot be read as YAML.",
@@ -40,6 +46,25 @@ def keys_have_an_effect(run: Run) -> Iterator[Problem]:
     for key, consequence in _NOT_YET.items():
         if key in given:
             yield Problem((key,), f"`{key}` has no effect yet: {consequence}", f"drop `{key}`")
+
+
+@platform_rule("TY012")
+def aws_would_accept(stack: PlatformStack) -> Iterator[Problem]:
+    """A value that is well-formed by itself and that AWS would refuse, minutes into `pulumi up`."""
+    if isinstance(stack.config, EksPlatform):
+        assert stack.file.region is not None  # the stack is not loaded without
+        for keys, message, fix in impossible(stack.config, stack=stack.file.stack, region=stack.file.region):
+            yield Problem(keys, message, fix)
+
+
+@platform_rule("TY013", "warning")
+def platform_keys_have_an_effect(stack: PlatformStack) -> Iterator[Problem]:
+    """A key of a platform that is accepted, and whose work nothing does yet."""
+    on_eks = isinstance(stack.config, EksPlatform)
+    for key, consequence in (EVERYWHERE | ON_EKS if on_eks else EVERYWHERE).items():
+        keys = tuple(key.split("."))
+        if value_at(stack.file.body, keys):
+            yield Problem(keys, consequence, f"drop `{key}`, or do its work by hand")
 
 
 @rule("TY011", "warning")
