@@ -36,6 +36,7 @@ class NodeShape:
     def num_accelerators(self) -> int:
         return self.gpu + self.neuron
 
+
 @dataclass(frozen=True, kw_only=True)
 class Nodes:
     """A node group, or a Karpenter node pool."""

@@ -30,7 +30,7 @@ FSX_USD_PER_GB_MONTH: dict[tuple[str, int | None], float] = {
     ("persistent-2", 500): 0.340,
     ("persistent-2", 1000): 0.600,
 }
-NUM_INTERFACE_ENDPOINTS = 3  # infra/network.py: ECR's two and STS
+NUM_INTERFACE_ENDPOINTS = 3  # infra/aws/network.py: ECR's two and STS
 
 _NEVER_INCLUDED = (
     "network traffic, NAT by the gigabyte, requests, logs and keys",

@@ -1,10 +1,15 @@
-"""What a platform's stack file can say and nothing builds yet, with what follows for whoever says it."""
+"""What a platform's stack file can say and nothing builds yet: dotted key → what follows for whoever says it."""
 
-NOT_YET_BUILT: dict[str, str] = {
+UNBUILT: dict[str, str] = {
     "operators.trainer_v2.enabled": "Kubeflow Trainer v2 and JobSet are not installed; no launcher makes TrainJobs",
     "operators.etcd.enabled": "no etcd is installed; rendezvous needs a master's address",
     "tracking.mlflow.enabled": "no MLflow server is installed; runs keep metrics.jsonl alone",
     "monitoring.prometheus": "no Prometheus is installed",
     "monitoring.dcgm": "no DCGM exporter is installed, so GPUs report no metrics",
     "monitoring.dashboards": "no dashboards are installed",
+}
+UNBUILT_ON_EKS: dict[str, str] = {
+    "node_pools": "no Karpenter runs yet, so that no node of a pool ever comes",
+    "node_groups": "no autoscaler runs yet: a group keeps its `min` until it is scaled by hand, with "
+    "`aws eks update-nodegroup-config`",
 }

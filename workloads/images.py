@@ -3,8 +3,8 @@
 import json
 from functools import cache
 
-from infra.config.platform import PlatformConfig
 from workloads.programs import PROJECT
+from workloads.resolve import Run
 
 LOCK = PROJECT / "images.lock.json"
 
@@ -19,13 +19,15 @@ def is_reference(image: str) -> bool:
     return any(mark in image for mark in "/:@")
 
 
-def image_reference(image: str, platform: PlatformConfig) -> str:
-    """The reference that goes into manifests; `:unbuilt` where nothing was ever built and pushed for the registry."""
+def image_reference(run: Run) -> str:
+    """The reference that goes into manifests; `:unbuilt` where nothing was ever built and pushed for the platform."""
+    image, platform = run.experiment.image, run.experiment.platform
     if is_reference(image):
         return image
-    registry = platform.images.registry
-    built = _locked().get(image, {}).get(registry)
+    built = _locked().get(image, {}).get(platform)
     if built:
         return built
-    repository = f"trainyard/{image}" if registry == "ecr" else f"{registry}/trainyard/{image}"
+    registry = run.platform.images.registry
+    # An account's own repositories are named for the platform too, so that two platforms can share the account.
+    repository = f"trainyard/{platform}/{image}" if registry == "ecr" else f"{registry}/trainyard/{image}"
     return f"{repository}:unbuilt"

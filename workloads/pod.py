@@ -53,7 +53,7 @@ def pod_spec(run: Run, name: str, *, container: str, variables: list[dict[str, A
         "containers": [
             {
                 "name": container,
-                "image": image_reference(experiment.image, run.platform),
+                "image": image_reference(run),
                 "imagePullPolicy": "IfNotPresent",
                 "command": command(run),
                 "env": variables + _environment(run, name),

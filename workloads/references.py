@@ -13,6 +13,7 @@ from infra.config.validation import shown
 from infra.findings import Finding, listed, nearest
 from infra.nodes import nodes_of
 from workloads.flags import arguments, derived_flags
+from workloads.images import is_reference
 from workloads.programs import flags_of, program_modules
 
 DEFAULT_QUEUE = "default"  # Volcano makes it by itself
@@ -70,7 +71,7 @@ def _names_of(platform: PlatformConfig) -> dict[str, tuple[str, list[str]]]:
 
 def _image(stack_file: StackFile, image: object, platform: PlatformConfig) -> Iterator[Finding]:
     """A bare word names an image that the platform builds; anything with a slash, colon or @ is a full reference."""
-    if isinstance(image, str) and not any(mark in image for mark in "/:@"):
+    if isinstance(image, str) and not is_reference(image):
         yield from _unknown(stack_file, ("image",), image, "image that the platform builds", platform.images.build)
 
 

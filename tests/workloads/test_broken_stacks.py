@@ -181,3 +181,19 @@ def test_a_secret_written_into_a_stack_file_is_not_repeated_by_the_report(tmp_pa
     body = merged(PLATFORM, {"images": {"pull_secret": {"name": "d", "username": "u", "password": "hunter2"}}})
     report = check(write_stack(tmp_path, "broken", "platform", body))
     assert "hunter2" not in str(report)
+
+
+def test_what_aws_would_refuse_is_an_error_with_its_key(tmp_path: Path) -> None:
+    body = merged(PLATFORM, {"network": {"zones": ["us-east-1a", "eu-west-1b"]}})
+    report = check(write_stack(tmp_path, "broken", "platform", body))
+    assert report.exit_code == 2
+    assert [(finding.rule, finding.where.key) for finding in report.findings if finding.severity == "error"] == [
+        ("TY012", "network.zones[1]")
+    ]
+
+
+def test_an_eks_platform_without_a_region_is_refused(tmp_path: Path) -> None:
+    path = write_stack(tmp_path, "broken", "platform", PLATFORM)
+    path.write_text(path.read_text().replace("  aws:region: us-east-1\n", ""))
+    report = check(path)
+    assert [(finding.rule, finding.where.key) for finding in report.findings] == [("TY004", "aws:region")]

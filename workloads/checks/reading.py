@@ -5,11 +5,10 @@ The errors among them cannot be waived: there is no experiment to run while one 
 
 from collections.abc import Iterator
 
+from infra.aws.limits import impossible
 from infra.config.platform import EksPlatform
 from infra.config.stackfile import value_at
-from infra.eks_limits import NOT_YET_BUILT as ON_EKS
-from infra.eks_limits import impossible
-from infra.unbuilt import NOT_YET_BUILT as EVERYWHERE
+from infra.unbuilt import UNBUILT, UNBUILT_ON_EKS
 from workloads.checks.registry import RULES, Problem, Rule, declare, platform_rule, rule
 from workloads.resolve import Run
 from workloads.stacks import PlatformStack
@@ -61,7 +60,7 @@ def aws_would_accept(stack: PlatformStack) -> Iterator[Problem]:
 def platform_keys_have_an_effect(stack: PlatformStack) -> Iterator[Problem]:
     """A key of a platform that is accepted, and whose work nothing does yet."""
     on_eks = isinstance(stack.config, EksPlatform)
-    for key, consequence in (EVERYWHERE | ON_EKS if on_eks else EVERYWHERE).items():
+    for key, consequence in (UNBUILT | UNBUILT_ON_EKS if on_eks else UNBUILT).items():
         keys = tuple(key.split("."))
         if value_at(stack.file.body, keys):
             yield Problem(keys, consequence, f"drop `{key}`, or do its work by hand")

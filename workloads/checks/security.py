@@ -25,6 +25,6 @@ def pods_have_their_own_network(run: Run) -> Iterator[Problem]:
 @rule("TY802", "info")
 def image_is_pinned(run: Run) -> Iterator[Problem]:
     """The image has no digest, so that two pods, or a restart next week, may run different code."""
-    reference = image_reference(run.experiment.image, run.platform)
+    reference = image_reference(run)
     if "@sha256:" not in reference:
         yield Problem(("image",), f"{reference} is not pinned by digest", "use a reference that ends in @sha256:…")

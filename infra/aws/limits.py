@@ -1,23 +1,16 @@
-"""What AWS refuses, and what is not built yet: both can be known from the stack file alone."""
+"""What AWS refuses and a stack file alone can tell."""
 
 import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from infra.aws.placement import is_reserved
+from infra.aws.subnets import plan_subnets
 from infra.config.model import Rejected
 from infra.config.platform import EksPlatform
 from infra.config.stackfile import KeyPath
 from infra.instances import INSTANCE_TYPES
 from infra.nodes import accelerator_taints
-from infra.placement import is_reserved
-from infra.subnets import plan_subnets
-
-NOT_YET_BUILT = {
-    "node_pools": "no Karpenter runs yet, so that no node of a pool ever comes",
-    "node_groups": "no autoscaler runs yet: a group keeps its `min` until it is scaled by hand, with "
-    "`aws eks update-nodegroup-config`",
-}
-"""A platform's dotted key → what does not happen although the key is given."""
 
 _MAX_BUCKET_NAME = 63
 _ACCOUNT_ID_DIGITS = 12
@@ -47,6 +40,13 @@ def impossible(config: EksPlatform, *, stack: str, region: str) -> Iterator[Impo
                 ("cluster", "admins", index),
                 f'"{principal}" is no ARN of an IAM role or user',
                 "write one such as arn:aws:iam::123456789012:role/platform-admin",
+            )
+    for index, volume in enumerate(config.storage.efs):
+        if volume.storage_class in [other.storage_class for other in config.storage.efs[:index]]:
+            yield Impossible(
+                ("storage", "efs", index, "class"),
+                f"`{volume.storage_class}` is the storage class of another file system already",
+                f"add a class of its own, such as `class: {volume.name}`",
             )
     for index, bucket in enumerate(config.storage.buckets):
         name = bucket_name(account_id="0" * _ACCOUNT_ID_DIGITS, region=region, stack=stack, name=bucket.name)

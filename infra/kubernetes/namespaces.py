@@ -1,0 +1,83 @@
+"""Namespaces: one for each team, locked down; and those of the operators, as open as each operator needs."""
+
+from collections.abc import Iterable, Sequence
+from typing import Literal
+
+import pulumi
+import pulumi_kubernetes as kubernetes
+
+from infra.config.platform import PullSecret, Team
+from infra.kubernetes.secrets import pull_secret_data
+
+PodSecurity = Literal["privileged", "baseline", "restricted"]
+
+
+def pod_security_labels(level: PodSecurity) -> dict[str, str]:
+    """Pod Security Admission: pods are refused, and whoever applies a Job that would make such pods is warned."""
+    return {f"pod-security.kubernetes.io/{mode}": level for mode in ("enforce", "warn", "audit")}
+
+
+def operator_namespace(
+    resource_name: str, *, name: str, level: PodSecurity, opts: pulumi.ResourceOptions
+) -> kubernetes.core.v1.Namespace:
+    return kubernetes.core.v1.Namespace(
+        resource_name, metadata={"name": name, "labels": pod_security_labels(level)}, opts=opts
+    )
+
+
+class TeamNamespaces(pulumi.ComponentResource):
+    """Where experiments run: `restricted` namespaces with the teams' quotas and the registry's credentials."""
+
+    namespaces: dict[str, kubernetes.core.v1.Namespace]
+    """By namespace; teams may share one."""
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        teams: Sequence[Team],
+        pull_secret: PullSecret | None,
+        provider: kubernetes.Provider,
+        after: Sequence[pulumi.Resource],
+    ) -> None:
+        super().__init__("trainyard:teams:TeamNamespaces", name, None, pulumi.ResourceOptions(providers=[provider]))
+        self.namespaces = self._create_namespaces(name, teams, after)
+        self._create_quotas(name, teams)
+        if pull_secret:
+            self._create_pull_secrets(name, pull_secret)
+        self.register_outputs({"namespaces": list(self.namespaces)})
+
+    def _create_namespaces(
+        self, name: str, teams: Iterable[Team], after: Sequence[pulumi.Resource]
+    ) -> dict[str, kubernetes.core.v1.Namespace]:
+        return {
+            namespace: kubernetes.core.v1.Namespace(
+                f"{name}-{namespace}",
+                metadata={
+                    "name": namespace,
+                    "labels": {**pod_security_labels("restricted"), "app.kubernetes.io/managed-by": "trainyard"},
+                },
+                opts=pulumi.ResourceOptions(parent=self, depends_on=after),
+            )
+            for namespace in dict.fromkeys(team.namespace for team in teams)
+        }
+
+    def _create_quotas(self, name: str, teams: Iterable[Team]) -> None:
+        for team in teams:
+            if team.quota:
+                kubernetes.core.v1.ResourceQuota(
+                    f"{name}-{team.name}-quota",
+                    metadata={"name": team.name, "namespace": team.namespace},
+                    spec={"hard": {resource: str(amount) for resource, amount in team.quota.items()}},
+                    opts=pulumi.ResourceOptions(parent=self, depends_on=[self.namespaces[team.namespace]]),
+                )
+
+    def _create_pull_secrets(self, name: str, pull_secret: PullSecret) -> None:
+        for namespace, resource in self.namespaces.items():
+            kubernetes.core.v1.Secret(
+                f"{name}-{namespace}-{pull_secret.name}",
+                metadata={"name": pull_secret.name, "namespace": namespace},
+                type="kubernetes.io/dockerconfigjson",
+                string_data=pull_secret_data(pull_secret),
+                opts=pulumi.ResourceOptions(parent=self, depends_on=[resource]),
+            )
