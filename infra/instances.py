@@ -71,44 +71,20 @@ class InstanceType:
 # m5.xlarge has no published estimate; its fellow c5.2xlarge with the same 16 GiB has this one.
 _16_GIB_NODE = 13.8
 
-# name, vCPU, memory GiB, accelerator × count, EFA, Gbit/s ("b": bursts higher), $/h, allocatable GiB
-_ROWS: list[tuple[str, int, float, Accelerator | None, int, int, str, float | None, float]] = [
-    ("g4dn.xlarge", 4, 16, T4, 1, 0, "5b", 0.526, 14.1),
-    ("g4dn.12xlarge", 48, 192, T4, 4, 1, "50", 3.912, 174.7),
-    ("g4dn.metal", 96, 384, T4, 8, 1, "100", 7.824, 346.9),
-    ("g5.xlarge", 4, 16, A10G, 1, 0, "2.5b", 1.006, 13.8),
-    ("g5.2xlarge", 8, 32, A10G, 1, 0, "5b", 1.212, 28.6),
-    ("g5.12xlarge", 48, 192, A10G, 4, 1, "40", 5.672, 169.3),
-    ("g5.24xlarge", 96, 384, A10G, 4, 1, "50", 8.144, 346.9),
-    ("g5.48xlarge", 192, 768, A10G, 8, 1, "100", 16.288, 706.3),
-    ("g6.xlarge", 4, 16, L4, 1, 0, "2.5b", 0.8048, 13.8),
-    ("g6.12xlarge", 48, 192, L4, 4, 1, "40", 4.6016, 174.7),
-    ("g6.48xlarge", 192, 768, L4, 8, 1, "100", 13.3504, 702.1),
-    ("g6e.xlarge", 4, 32, L40S, 1, 0, "2.5b", 1.861, 28.6),
-    ("g6e.12xlarge", 48, 384, L40S, 4, 1, "100", 10.49264, 351.7),
-    ("g6e.48xlarge", 192, 1536, L40S, 8, 4, "400", 30.13118, 1415.2),
-    ("p3.2xlarge", 8, 61, V100_16, 1, 0, "2.5b", 3.06, 55.5),
-    ("p3dn.24xlarge", 96, 768, V100_32, 8, 1, "100", 31.212, 702.1),
-    ("p4d.24xlarge", 96, 1152, A100_40, 8, 4, "400", 21.957642, 1057.3),
-    ("p4de.24xlarge", 96, 1152, A100_80, 8, 4, "400", 27.44705, 1057.3),
-    ("p5.48xlarge", 192, 2048, H100, 8, 32, "3200", 55.04, 1893.0),
-    ("p5e.48xlarge", 192, 2048, H200, 8, 32, "3200", None, 1893.0),
-    ("p5en.48xlarge", 192, 2048, H200, 8, 16, "3200", 63.296, 1891.9),
-    ("p6-b200.48xlarge", 192, 2048, B200, 8, 8, "3200", 113.9328, 1891.9),
-    ("trn1.2xlarge", 8, 32, TRAINIUM, 1, 0, "3.1b", 1.34375, 28.6),
-    ("trn1.32xlarge", 128, 512, TRAINIUM, 16, 8, "800", 21.5, 470.6),
-    ("trn1n.32xlarge", 128, 512, TRAINIUM, 16, 16, "1600", 24.78, 470.6),
-    ("trn2.48xlarge", 192, 2048, TRAINIUM2, 16, 16, "3200", None, 1893.0),
-    ("c5.2xlarge", 8, 16, None, 0, 0, "2.5b", 0.34, 13.8),
-    ("c5.4xlarge", 16, 32, None, 0, 0, "5b", 0.68, 26.7),
-    ("c5.9xlarge", 36, 72, None, 0, 0, "12", 1.53, 63.7),
-    ("m5.xlarge", 4, 16, None, 0, 0, "1.25b", 0.192, _16_GIB_NODE),
-    ("m5.2xlarge", 8, 32, None, 0, 0, "2.5b", 0.384, 28.6),
-    ("m5.4xlarge", 16, 64, None, 0, 0, "5b", 0.768, 56.3),
-]
 
-INSTANCE_TYPES: dict[str, InstanceType] = {
-    name: InstanceType(
+def _row(
+    name: str,
+    vcpu: int,
+    memory_gib: float,
+    accelerator: Accelerator | None,
+    num_accelerators: int,
+    num_efa: int,
+    network: str,
+    usd_per_hour: float | None,
+    allocatable_memory_gib: float,
+) -> InstanceType:
+    """`network` is in Gbit/s, with a "b" behind it where the type bursts higher."""
+    return InstanceType(
         name=name,
         vcpu=vcpu,
         memory_gib=memory_gib,
@@ -120,15 +96,43 @@ INSTANCE_TYPES: dict[str, InstanceType] = {
         usd_per_hour=usd_per_hour,
         allocatable_memory_gib=allocatable_memory_gib,
     )
-    for (
-        name,
-        vcpu,
-        memory_gib,
-        accelerator,
-        num_accelerators,
-        num_efa,
-        network,
-        usd_per_hour,
-        allocatable_memory_gib,
-    ) in _ROWS
+
+
+# name, vCPU, memory GiB, accelerator × count, EFA, network, $/h, allocatable GiB
+INSTANCE_TYPES: dict[str, InstanceType] = {
+    row.name: row
+    for row in (
+        _row("g4dn.xlarge", 4, 16, T4, 1, 0, "5b", 0.526, 14.1),
+        _row("g4dn.12xlarge", 48, 192, T4, 4, 1, "50", 3.912, 174.7),
+        _row("g4dn.metal", 96, 384, T4, 8, 1, "100", 7.824, 346.9),
+        _row("g5.xlarge", 4, 16, A10G, 1, 0, "2.5b", 1.006, 13.8),
+        _row("g5.2xlarge", 8, 32, A10G, 1, 0, "5b", 1.212, 28.6),
+        _row("g5.12xlarge", 48, 192, A10G, 4, 1, "40", 5.672, 169.3),
+        _row("g5.24xlarge", 96, 384, A10G, 4, 1, "50", 8.144, 346.9),
+        _row("g5.48xlarge", 192, 768, A10G, 8, 1, "100", 16.288, 706.3),
+        _row("g6.xlarge", 4, 16, L4, 1, 0, "2.5b", 0.8048, 13.8),
+        _row("g6.12xlarge", 48, 192, L4, 4, 1, "40", 4.6016, 174.7),
+        _row("g6.48xlarge", 192, 768, L4, 8, 1, "100", 13.3504, 702.1),
+        _row("g6e.xlarge", 4, 32, L40S, 1, 0, "2.5b", 1.861, 28.6),
+        _row("g6e.12xlarge", 48, 384, L40S, 4, 1, "100", 10.49264, 351.7),
+        _row("g6e.48xlarge", 192, 1536, L40S, 8, 4, "400", 30.13118, 1415.2),
+        _row("p3.2xlarge", 8, 61, V100_16, 1, 0, "2.5b", 3.06, 55.5),
+        _row("p3dn.24xlarge", 96, 768, V100_32, 8, 1, "100", 31.212, 702.1),
+        _row("p4d.24xlarge", 96, 1152, A100_40, 8, 4, "400", 21.957642, 1057.3),
+        _row("p4de.24xlarge", 96, 1152, A100_80, 8, 4, "400", 27.44705, 1057.3),
+        _row("p5.48xlarge", 192, 2048, H100, 8, 32, "3200", 55.04, 1893.0),
+        _row("p5e.48xlarge", 192, 2048, H200, 8, 32, "3200", None, 1893.0),
+        _row("p5en.48xlarge", 192, 2048, H200, 8, 16, "3200", 63.296, 1891.9),
+        _row("p6-b200.48xlarge", 192, 2048, B200, 8, 8, "3200", 113.9328, 1891.9),
+        _row("trn1.2xlarge", 8, 32, TRAINIUM, 1, 0, "3.1b", 1.34375, 28.6),
+        _row("trn1.32xlarge", 128, 512, TRAINIUM, 16, 8, "800", 21.5, 470.6),
+        _row("trn1n.32xlarge", 128, 512, TRAINIUM, 16, 16, "1600", 24.78, 470.6),
+        _row("trn2.48xlarge", 192, 2048, TRAINIUM2, 16, 16, "3200", None, 1893.0),
+        _row("c5.2xlarge", 8, 16, None, 0, 0, "2.5b", 0.34, 13.8),
+        _row("c5.4xlarge", 16, 32, None, 0, 0, "5b", 0.68, 26.7),
+        _row("c5.9xlarge", 36, 72, None, 0, 0, "12", 1.53, 63.7),
+        _row("m5.xlarge", 4, 16, None, 0, 0, "1.25b", 0.192, _16_GIB_NODE),
+        _row("m5.2xlarge", 8, 32, None, 0, 0, "2.5b", 0.384, 28.6),
+        _row("m5.4xlarge", 16, 64, None, 0, 0, "5b", 0.768, 56.3),
+    )
 }
