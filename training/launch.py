@@ -1,0 +1,24 @@
+"""Start a program on every process of this node: torchrun, with exit codes that an operator can act on.
+
+    python -m training.launch [torchrun options] MODULE [module arguments]
+
+torchrun's options and PET_* variables apply; MODULE is a module's name. The exit code is
+    0    done
+    2    the configuration is wrong: starting again would fail in the same way
+    143  stopped as asked, after saving; 138  crashed: both are worth another start
+TRAINYARD_GRACE_S is the time between SIGTERM and SIGKILL, in seconds, of whoever stops this process (40).
+"""
+
+import signal
+import sys
+
+from training.core.exits import STOPPED
+
+if __name__ == "__main__":
+    # The next import takes seconds, in which PID 1 of a container would not even die of SIGTERM.
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: sys.exit(STOPPED))
+
+    from training.core.launcher import launch
+
+    sys.exit(launch(sys.argv[1:]))
