@@ -20,13 +20,14 @@ from dataclasses import dataclass
 
 import torch
 from torch import nn
-from torch.nn.parallel import DistributedDataParallel
 
 from training.core.adamw import adamw, set_learning_rate
 from training.core.capabilities import require_capabilities
 from training.core.flops import TransformerRun, flops_per_token
+from training.core.order import plan_batches
 from training.core.process import Processes, processes
 from training.core.program import start
+from training.core.replicas import replicate
 from training.core.tokens import Sequences, corpus
 from training.core.transformer import Transformer, compile_blocks, initialise, next_token_loss, num_parameters
 from training.core.transformer_settings import TransformerSettings
@@ -46,16 +47,23 @@ def train(settings: Settings, procs: Processes) -> None:
     require_capabilities(settings, procs.device)
     sequences = Sequences(corpus(settings.data, procs), length=settings.sequence, vocab=settings.vocab)
 
+    batches = plan_batches(
+        global_batch=settings.global_batch, micro_batch=settings.micro_batch, world_size=procs.world_size
+    )
+    # Of the shape that every forward pass has, so that nothing is compiled for another.
+    example = torch.zeros(batches.micro_batch, settings.sequence, dtype=torch.long, device=procs.device)
+
     transformer = Transformer(settings.shape, recompute=settings.activation_checkpointing).to(procs.device)
     initialise(transformer, seed=settings.seed)
     if settings.compile:
         compile_blocks(transformer)
-    model = DistributedDataParallel(transformer, gradient_as_bucket_view=True)
+    # Weights stay fp32; matrix products round their inputs to bf16.
+    autocast = torch.autocast(procs.device.type, torch.bfloat16, enabled=settings.precision == "bf16")
+    with autocast:
+        model = replicate(transformer, example)
     optimizer = adamw(model, settings)
     procs.say(f"{num_parameters(transformer):,} parameters; copies: {procs.world_size}")
 
-    # Weights stay fp32; matrix products round their inputs to bf16.
-    autocast = torch.autocast(procs.device.type, torch.bfloat16, enabled=settings.precision == "bf16")
     run = TransformerRun(
         settings,
         procs,
