@@ -26,15 +26,15 @@ def main() -> None:
     capture("run", "run", "mnist", "--folder", str(folder.relative_to(PROJECT)))
     shutil.copyfile(folder / "loss.png", IMAGES / "loss.png")
     capture("check", "check")
-    capture("mistake", "check", "fsdp", "--set", "nodes=3", "--set", "resources.efa=8", "--set", "args.stpes=10")
+    capture("mistake", "check", "fsdp", "--set", "nodes=3", "--set", "resources.efa=8", "--set", "precision=fp8")
 
 
 def capture(name: str, *words: str) -> None:
     """Runs a verb and draws its screen."""
     title = f"python -m workloads {shlex.join(words)}"
     lines = screen(run_on_terminal([sys.executable, "-m", "workloads", *words]))
-    console = Console(record=True, width=_COLUMNS, file=io.StringIO())
-    console.print(f"[bold]$ {title}[/bold]")
+    console = Console(record=True, width=_COLUMNS, file=io.StringIO(), highlight=False)
+    console.print(Text(f"$ {title}", style="bold"))
     for line in lines:
         console.print(Text.from_ansi(line))
     path = IMAGES / f"{name}.svg"

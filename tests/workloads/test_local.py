@@ -41,7 +41,6 @@ def records(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
 
 
-@pytest.mark.xdist_group("training")
 def test_a_run_leaves_its_metrics_its_picture_and_its_volume_and_resumes(lab: Path) -> None:
     path, folder = write_stack(lab, "small", "experiment", merged(EXPERIMENT, SMALL)), lab / "run"
     code, output = finish(start(path, folder, "--steps", "40"))
@@ -61,7 +60,6 @@ def test_a_run_leaves_its_metrics_its_picture_and_its_volume_and_resumes(lab: Pa
     assert "already trained" in output
 
 
-@pytest.mark.xdist_group("training")
 def test_ctrl_c_saves_and_says_so_and_the_next_run_goes_on(lab: Path) -> None:
     long = {"args": {"steps": 100_000, "log_every_steps": 1}, "checkpoint": {"path": "/shared/ckpt"}}
     path, folder = write_stack(lab, "long", "experiment", merged(EXPERIMENT, long)), lab / "run"
@@ -78,7 +76,6 @@ def test_ctrl_c_saves_and_says_so_and_the_next_run_goes_on(lab: Path) -> None:
     assert f"step-{saved:08d}" in output
 
 
-@pytest.mark.xdist_group("training")
 def test_a_run_does_not_outlive_the_verb_that_started_it(lab: Path) -> None:
     long = {"args": {"steps": 100_000, "log_every_steps": 1}, "checkpoint": {"path": "/shared/ckpt"}}
     path, folder = write_stack(lab, "orphan", "experiment", merged(EXPERIMENT, long)), lab / "run"

@@ -30,7 +30,7 @@ class StopRequest:
         self._told = False
         self._silent_steps = 0
         self._steps_since_asked = 0
-        self._asked_at = time.monotonic()
+        self._asked_at: float | None = None
         self._question: dist.Work | None = None
         for number in SIGNALS:
             signal.signal(number, self._on_signal)
@@ -61,9 +61,10 @@ class StopRequest:
         return bool(told)
 
     def _steps_per_interval(self) -> int:
-        now = time.monotonic()
-        step_s = (now - self._asked_at) / self._steps_since_asked
-        self._asked_at = now
+        asked_before, self._asked_at = self._asked_at, time.monotonic()
+        if asked_before is None:
+            return 0  # no step has been timed yet
+        step_s = (self._asked_at - asked_before) / self._steps_since_asked
         return min(int(_INTERVAL_S / step_s), _MAX_SILENT_STEPS)
 
 

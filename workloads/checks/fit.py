@@ -169,10 +169,10 @@ def precision_exists_on_the_device(run: Run) -> Iterator[Problem]:
     if device is None or not run.resources.num_accelerators:
         return
     if precision == "bf16" and device.bf16_tflops is None:
-        yield Problem(("precision",), f"a {device.name} has no bf16 arithmetic", "use fp16 with loss scaling, or fp32")
+        yield Problem(("precision",), f"{device.name} devices have no bf16 arithmetic", "use fp16 with loss scaling, or fp32")
     if precision == "fp8" and not device.fp8:
         fix = "use bf16" if device.bf16_tflops else "use fp16"
-        yield Problem(("precision",), f"a {device.name} has no 8-bit floating point", fix)
+        yield Problem(("precision",), f"{device.name} devices have no 8-bit floating point", fix)
 
 
 @rule("TY112", "warning")
