@@ -169,7 +169,8 @@ def precision_exists_on_the_device(run: Run) -> Iterator[Problem]:
     if device is None or not run.resources.num_accelerators:
         return
     if precision == "bf16" and device.bf16_tflops is None:
-        yield Problem(("precision",), f"{device.name} devices have no bf16 arithmetic", "use fp16 with loss scaling, or fp32")
+        message = f"{device.name} devices have no bf16 arithmetic"
+        yield Problem(("precision",), message, "use fp16 with loss scaling, or fp32")
     if precision == "fp8" and not device.fp8:
         fix = "use bf16" if device.bf16_tflops else "use fp16"
         yield Problem(("precision",), f"{device.name} devices have no 8-bit floating point", fix)
