@@ -27,7 +27,6 @@ class PlatformStack:
 @dataclass(frozen=True, kw_only=True)
 class ExperimentStack:
     file: StackFile
-    platform_file: StackFile
     run: Run
 
 
@@ -99,7 +98,7 @@ def _load_experiment(file: StackFile, folder: Path) -> ExperimentStack:
     if problems or platform is None:
         raise InvalidStack(_in_order(problems))
     run = resolve(file.stack, experiment, platform.config)
-    return ExperimentStack(file=file, platform_file=platform.file, run=run)
+    return ExperimentStack(file=file, run=run)
 
 
 def _region_problems(file: StackFile) -> list[Finding]:

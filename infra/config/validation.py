@@ -44,10 +44,6 @@ def validate(model: type[M], stack_file: StackFile, body: object) -> M:
         raise InvalidStack([_finding(details, model, stack_file) for details in error.errors()]) from None
 
 
-def invalid_keys(findings: list[Finding]) -> set[str]:
-    return {finding.where.key for finding in findings if finding.where.key}
-
-
 def _finding(details: ErrorDetails, model: type[Model], stack_file: StackFile) -> Finding:
     keys = _key_path(details["loc"])
 
