@@ -61,10 +61,7 @@ def render(
     """Print the exact manifests of an experiment as YAML."""
     from workloads.render import as_yaml, write_files
 
-    report = check_stack(stack_path(stack), overrides or ())
-    if report.exit_code:
-        show_findings(report.findings, stream=sys.stderr)
-        sys.exit(report.exit_code)
+    _checked(stack, overrides)
     run = _experiment(stack, overrides).run
     if output is None:
         sys.stdout.write(as_yaml(run))
@@ -92,11 +89,7 @@ def plan(stack: StackArgument, as_json: JsonOption = False) -> None:
     """Print what `pulumi up` would create, by kind, without the Pulumi CLI, a cluster or credentials."""
     from workloads.plan import plan_of, show_plan
 
-    report = check_stack(stack_path(stack))
-    if report.exit_code:
-        show_findings(report.findings, stream=sys.stderr)
-        sys.exit(report.exit_code)
-    show_plan(plan_of(report), as_json=as_json)
+    show_plan(plan_of(_checked(stack)), as_json=as_json)
 
 
 @app.command()
@@ -111,6 +104,15 @@ def schema(
         sys.stdout.write(text)
     else:
         output.write_text(text)
+
+
+def _checked(stack: str, overrides: list[str] | None = None) -> StackReport:
+    """The report of a stack without errors; with errors, they are shown and the verb ends."""
+    report = check_stack(stack_path(stack), overrides or ())
+    if report.exit_code:
+        show_findings(report.findings, stream=sys.stderr)
+        sys.exit(report.exit_code)
+    return report
 
 
 def _experiment(stack: str, overrides: list[str] | None) -> ExperimentStack:

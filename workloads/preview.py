@@ -4,7 +4,7 @@ import pulumi
 
 from infra.findings import Finding
 from workloads.checks.check import check
-from workloads.stacks import Stack, load, stack_path
+from workloads.stacks import Stack, stack_path
 
 
 def checked_stack() -> Stack:
@@ -22,7 +22,8 @@ def checked_stack() -> Stack:
             pulumi.log.warn(f"{_two_lines(finding)}")
     if report.cost.usd_per_hour is not None:
         pulumi.log.info(f"{report.stack} costs ${report.cost.usd_per_hour:,.2f} per hour ({report.cost.priced_at})")
-    return load(path)
+    assert report.loaded is not None  # an invalid stack has errors
+    return report.loaded
 
 
 def _two_lines(finding: Finding) -> str:

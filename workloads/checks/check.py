@@ -10,7 +10,7 @@ from workloads.checks import costs, durability, fit, parallelism, reading, sched
 from workloads.checks.registry import findings_of
 from workloads.cost import Cost, cost_of, platform_cost_of
 from workloads.memory import Memory, memory_of
-from workloads.stacks import PlatformStack, load, stack_name
+from workloads.stacks import PlatformStack, Stack, load, stack_name
 
 _NO_MEMORY = Memory(per_device_gib=None, device_gib=None, verdict="unknown")
 _NO_COST = Cost(usd_per_hour=None, usd_per_run=None)
@@ -24,6 +24,8 @@ class StackReport:
     kind: Kind | None
     """None when the file does not say."""
     findings: list[Finding]
+    loaded: Stack | None = None
+    """The stack itself; None when it is invalid."""
     cost: Cost = _NO_COST
     memory: Memory = _NO_MEMORY
 
@@ -49,7 +51,12 @@ def check(path: Path, overrides: Sequence[str] = ()) -> StackReport:
         return StackReport(stack=stack_name(path), kind=invalid.kind, findings=invalid.findings)
     name, findings = stack.file.stack, findings_of(stack)
     if isinstance(stack, PlatformStack):
-        return StackReport(stack=name, kind="platform", findings=findings, cost=platform_cost_of(stack))
+        return StackReport(stack=name, kind="platform", findings=findings, loaded=stack, cost=platform_cost_of(stack))
     return StackReport(
-        stack=name, kind="experiment", findings=findings, cost=cost_of(stack.run), memory=memory_of(stack.run)
+        stack=name,
+        kind="experiment",
+        findings=findings,
+        loaded=stack,
+        cost=cost_of(stack.run),
+        memory=memory_of(stack.run),
     )
