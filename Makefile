@@ -5,6 +5,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 WORKLOADS := $(BIN)/python -m workloads
 # Never call these names: they are verbs, not files.
 .PHONY: help install demo test lint format golden pictures check clean
+.PHONY: cluster cluster-prepare cluster-env cluster-down test-cluster test-full
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -27,6 +28,24 @@ demo: .venv/installed ## train on this machine, resume, draw the loss, check and
 
 test: .venv/installed-dev ## the whole suite: no root, no cluster
 	@$(BIN)/python -m pytest
+
+cluster: .venv/installed-dev ## a real one-node Kubernetes on this machine (Debian, root, Go; no container engine)
+	@$(BIN)/python -m tests.cluster up
+
+cluster-env: ## print the shell's settings for it: eval "$$(make -s cluster-env)"
+	@$(PYTHON) -m tests.cluster env
+
+cluster-down: ## remove it without a trace, but for the cache of what was built
+	@$(PYTHON) -m tests.cluster down
+
+cluster-prepare: ## build its tools and images ahead of time; needs no .venv
+	@$(PYTHON) -m tests.cluster prepare
+
+test-cluster: cluster ## the tests that need it: the real Pulumi CLI, operators and jobs
+	@eval "$$($(PYTHON) -m tests.cluster env)" && $(BIN)/python -m pytest -n 0 -m "cluster and not slow"
+
+test-full: test cluster ## every test there is
+	@eval "$$($(PYTHON) -m tests.cluster env)" && $(BIN)/python -m pytest -n 0 -m "cluster or slow"
 
 lint: .venv/installed-dev ## ruff and mypy
 	@$(BIN)/ruff check .

@@ -60,6 +60,8 @@ def deploy_platform(stack_name: str, config: PlatformConfig, region: str | None)
 
     pulumi.export("config_digest", config_digest(config))
     pulumi.export("namespaces", {team.name: team.namespace for team in config.teams})
+    if cluster is not None:
+        pulumi.export("repositories", cluster.repositories)
     if kubeconfig is not None:
         pulumi.export("kubeconfig", pulumi.Output.secret(kubeconfig))
 

@@ -7,16 +7,25 @@ import json
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, Literal, NoReturn
 
 import typer
+from typer.core import TyperCommand
 
 from infra.findings import InvalidStack
 from workloads.checks.check import StackReport
 from workloads.checks.check import check as check_stack
 from workloads.checks.registry import RULES
 from workloads.show import show_findings, show_reports, show_rules
-from workloads.stacks import ExperimentStack, load_experiment, stack_files, stack_path
+from workloads.stacks import (
+    ExperimentStack,
+    Stack,
+    experiment_of,
+    load_experiment,
+    platform_of,
+    stack_files,
+    stack_path,
+)
 
 app = typer.Typer(
     help="Check, render, run and watch experiments.",
@@ -34,7 +43,7 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 @app.command()
 def check(
-    stacks: Annotated[list[str] | None, typer.Argument(metavar="[STACK]...", help="Default: every stack.")] = None,
+    stacks: Annotated[list[str] | None, typer.Argument(metavar="STACK", help="Default: every stack.")] = None,
     as_json: JsonOption = False,
     overrides: SetOption = None,
     rules: Annotated[bool, typer.Option("--rules", help="List the rules instead.")] = False,
@@ -61,8 +70,10 @@ def render(
     """Print the exact manifests of an experiment as YAML."""
     from workloads.render import as_yaml, write_files
 
-    _checked(stack, overrides)
-    run = _experiment(stack, overrides).run
+    try:
+        run = experiment_of(_stack_of(_checked(stack, overrides))).run
+    except InvalidStack as invalid:
+        _refuse(invalid)
     if output is None:
         sys.stdout.write(as_yaml(run))
     else:
@@ -92,6 +103,39 @@ def plan(stack: StackArgument, as_json: JsonOption = False) -> None:
     show_plan(plan_of(_checked(stack)), as_json=as_json)
 
 
+class _WithExtra(TyperCommand):
+    """A verb whose words after `--` belong to another program; they become the context's `obj`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        own = args[: args.index("--")] if "--" in args else args
+        ctx.obj = args[len(own) + 1 :]
+        return super().parse_args(ctx, own)
+
+
+@app.command(cls=_WithExtra, epilog="What follows `--` goes to the tool's build command.")
+def build(
+    context: typer.Context,
+    platform: Annotated[str, typer.Option(metavar="STACK", help="The platform whose registry gets them.")],
+    images: Annotated[list[str] | None, typer.Argument(metavar="IMAGE", help="Default: all it holds.")] = None,
+    tool: Annotated[Literal["buildah", "docker"] | None, typer.Option(help="Default: what is installed.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Build what is there already, from scratch.")] = False,
+    verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Show what the tool says.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Build and push a platform's images, and record them in images.lock.json."""
+    from workloads.build import BuildOptions, build_images
+    from workloads.build_tools import BuildFailed
+
+    options = BuildOptions(tool=tool, force=force, verbose=verbose, extra=context.obj)
+    try:
+        build_images(platform_of(_stack_of(_checked(platform))), images or [], options, as_json=as_json)
+    except InvalidStack as invalid:
+        _refuse(invalid)
+    except BuildFailed as failure:
+        print(f"{failure.output}error: {failure.message}\n    fix: {failure.fix}", file=sys.stderr)
+        sys.exit(failure.exit_code)
+
+
 @app.command()
 def schema(
     output: Annotated[Path | None, typer.Option("-o", metavar="FILE", help="Write it there.")] = None,
@@ -113,6 +157,11 @@ def _checked(stack: str, overrides: list[str] | None = None) -> StackReport:
         show_findings(report.findings, stream=sys.stderr)
         sys.exit(report.exit_code)
     return report
+
+
+def _stack_of(report: StackReport) -> Stack:
+    assert report.loaded is not None  # a report without errors has its stack
+    return report.loaded
 
 
 def _experiment(stack: str, overrides: list[str] | None) -> ExperimentStack:

@@ -18,7 +18,10 @@ _LIST_TIMEOUT_S = 60
 
 
 class Experiment(pulumi.ComponentResource):
-    """One run. Its name holds a hash of its manifests, so an edit replaces every object and none is ever patched."""
+    """One run. Its name holds a hash of its manifests, so an edit replaces every object and none is ever patched.
+
+    The old run ends first: it saves as it stops, its nodes are free, and the new one goes on from where it was.
+    """
 
     def __init__(self, stack: ExperimentStack, provider: kubernetes.Provider) -> None:
         super().__init__("trainyard:workloads:Experiment", stack.file.stack)
@@ -30,6 +33,7 @@ class Experiment(pulumi.ComponentResource):
                 provider=provider,
                 # A PodGroup before its pods, a Service before those that look its names up.
                 depends_on=previous,
+                delete_before_replace=True,
             )
             previous = [_kubernetes_object(f"{stack.file.stack}-{manifest['kind'].lower()}", manifest, options)]
         self.register_outputs({"run": self.run})

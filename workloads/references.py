@@ -13,6 +13,7 @@ from infra.config.validation import shown
 from infra.findings import Finding, listed, nearest
 from infra.nodes import nodes_of
 from workloads.flags import arguments, derived_flags
+from workloads.image_sources import image_names
 from workloads.images import is_reference
 from workloads.programs import flags_of, program_modules
 
@@ -53,6 +54,8 @@ def platform_references(stack_file: StackFile) -> Iterator[Finding]:
     queues = [name for _, name in _named(stack_file, _NAMESPACES["queue"])] + [DEFAULT_QUEUE]
     for index, team in enumerate(_maps(value_at(stack_file.body, ("teams",)))):
         yield from _unknown(stack_file, ("teams", index, "queue"), team.get("queue"), "Volcano queue", queues)
+    for index, image in enumerate(_list(value_at(stack_file.body, ("images", "build")))):
+        yield from _unknown(stack_file, ("images", "build", index), image, "image of training/images/", image_names())
 
 
 def _names_of(platform: PlatformConfig) -> dict[str, tuple[str, list[str]]]:
@@ -127,4 +130,8 @@ def _named(stack_file: StackFile, lists: Iterable[KeyPath]) -> Iterator[tuple[Ke
 
 
 def _maps(value: object) -> list[Mapping[str, Any]]:
-    return [item if isinstance(item, Mapping) else {} for item in value] if isinstance(value, list) else []
+    return [item if isinstance(item, Mapping) else {} for item in _list(value)]
+
+
+def _list(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []

@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 
 from infra.config.platform import PlatformConfig, read_platform
-from infra.config.stackfile import PREFIX, StackFile, read_stack_file, value_at
+from infra.config.stackfile import PREFIX, Kind, StackFile, read_stack_file, value_at
 from infra.findings import Finding, InvalidStack, Where, listed, nearest
 from workloads.config import read_experiment
 from workloads.overrides import overridden
@@ -63,11 +63,27 @@ def load(path: Path, overrides: Sequence[str] = ()) -> Stack:
 
 def load_experiment(path: Path, overrides: Sequence[str] = ()) -> ExperimentStack:
     """The experiment of a file; a platform is refused."""
-    stack = load(path, overrides)
+    return experiment_of(load(path, overrides))
+
+
+def experiment_of(stack: Stack) -> ExperimentStack:
+    """The stack as an experiment; raises InvalidStack for a platform."""
     if isinstance(stack, PlatformStack):
-        message, fix = f"{stack.file.stack} is a platform, not an experiment", "name an experiment's stack"
-        raise InvalidStack([_error("TY002", Where(file=stack.file.file, key=PREFIX + "platform"), message, fix)])
+        raise _of_the_other_kind(stack, "platform", "an experiment")
     return stack
+
+
+def platform_of(stack: Stack) -> PlatformStack:
+    """The stack as a platform; raises InvalidStack for an experiment."""
+    if isinstance(stack, ExperimentStack):
+        raise _of_the_other_kind(stack, "experiment", "a platform")
+    return stack
+
+
+def _of_the_other_kind(stack: Stack, kind: Kind, wanted: str) -> InvalidStack:
+    article = "an" if kind == "experiment" else "a"
+    message, fix = f"{stack.file.stack} is {article} {kind}, not {wanted}", f"name {wanted}'s stack"
+    return InvalidStack([_error("TY002", Where(file=stack.file.file, key=PREFIX + kind), message, fix)])
 
 
 def _load_platform(file: StackFile) -> PlatformStack:

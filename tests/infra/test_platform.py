@@ -85,6 +85,7 @@ def test_a_platform_exports_what_experiments_look_up(stack: str, monkeypatch: py
     assert outputs["namespaces"] == {"default": "training"}
     assert outputs["config_digest"] == config_digest(shipped(stack))
     assert ("kubeconfig" in outputs) == (stack == "dev")
+    assert ("repositories" in outputs) == (stack == "dev")
 
 
 def test_the_digest_knows_values_and_not_spellings() -> None:

@@ -66,8 +66,8 @@ def test_the_highest_exit_code_of_several_stacks_wins(lab: Path) -> None:
 
 
 def test_an_unknown_stack_names_the_ones_there_are() -> None:
-    for verb in ("check", "render", "run", "plan"):
-        done = workloads(verb, "mnits")
+    for words in (["check"], ["render"], ["run"], ["plan"], ["build", "--platform"]):
+        done = workloads(*words, "mnits")
         assert done.returncode == 2
         assert 'Did you mean "mnist"?' in done.stdout + done.stderr
         assert "Traceback" not in done.stderr

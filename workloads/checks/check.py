@@ -47,9 +47,10 @@ def check(path: Path, overrides: Sequence[str] = ()) -> StackReport:
     """Everything that can be known of a stack offline."""
     try:
         stack = load(path, overrides)
+        findings = findings_of(stack)
     except InvalidStack as invalid:
         return StackReport(stack=stack_name(path), kind=invalid.kind, findings=invalid.findings)
-    name, findings = stack.file.stack, findings_of(stack)
+    name = stack.file.stack
     if isinstance(stack, PlatformStack):
         return StackReport(stack=name, kind="platform", findings=findings, loaded=stack, cost=platform_cost_of(stack))
     return StackReport(

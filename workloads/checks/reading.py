@@ -1,4 +1,4 @@
-"""TY0xx: what reading a stack file refuses by itself (infra/config/, workloads/stacks.py, workloads/references.py).
+"""TY0xx: what reading a stack file refuses by itself (infra/config/, workloads/).
 
 The errors among them cannot be waived: there is no experiment to run while one stands.
 """
@@ -23,6 +23,7 @@ _READING = {
     "TY007": "An argument that the program does not take.",
     "TY008": "A stack name that cannot name pods.",
     "TY009": "The experiment's platform does not exist or is invalid itself.",
+    "TY014": "images.lock.json cannot be read.",
 }
 for _identifier, _text in _READING.items():
     declare(Rule(id=_identifier, severity="error", text=_text))

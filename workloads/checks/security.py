@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 from workloads.checks.registry import Problem, rule
-from workloads.images import image_reference
+from workloads.image_sources import source_digest
+from workloads.images import is_locked_image, is_reference, locked_image
 from workloads.resolve import Run
 
 
@@ -25,6 +26,32 @@ def pods_have_their_own_network(run: Run) -> Iterator[Problem]:
 @rule("TY802", "info")
 def image_is_pinned(run: Run) -> Iterator[Problem]:
     """The image has no digest, so that two pods, or a restart next week, may run different code."""
-    reference = image_reference(run)
-    if "@sha256:" not in reference:
-        yield Problem(("image",), f"{reference} is not pinned by digest", "use a reference that ends in @sha256:…")
+    image = run.experiment.image
+    if is_reference(image) and "@sha256:" not in image:
+        yield Problem(("image",), f"{image} is not pinned by digest", "use a reference that ends in @sha256:…")
+
+
+@rule("TY803", "info")
+def image_is_built(run: Run) -> Iterator[Problem]:
+    """The image was never built for the platform, so that no node could pull it."""
+    image, platform = run.experiment.image, run.experiment.platform
+    if is_locked_image(run) and locked_image(image, platform, run.platform.images) is None:
+        yield Problem(("image",), f"`{image}` was never built for platform `{platform}`", _build(image, platform))
+
+
+@rule("TY804", "warning")
+def image_is_current(run: Run) -> Iterator[Problem]:
+    """The image was built from other files than those of this checkout.
+
+    The pods would run the code of then: an edit of training/ reaches them with the next build. On a registry of this
+    machine there is nothing to compare, since the reference itself holds the digest of the files.
+    """
+    image, platform = run.experiment.image, run.experiment.platform
+    locked = locked_image(image, platform, run.platform.images) if is_locked_image(run) else None
+    if locked and locked.source != source_digest(image):
+        message = f"`{image}` was built from sources {locked.source}, the checkout has {source_digest(image)}"
+        yield Problem(("image",), message, _build(image, platform))
+
+
+def _build(image: str, platform: str) -> str:
+    return f"`python -m workloads build {image} --platform {platform}`, and commit images.lock.json"

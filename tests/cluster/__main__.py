@@ -1,0 +1,61 @@
+"""The local cluster: `python -m tests.cluster prepare | up | down | env`.
+
+`prepare` builds what no registry here has and needs Python alone, so it can run while the project's environment is
+being installed; `up` builds the project's own images too and starts the node.
+"""
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.cluster import control, images, machine, registry, toolchain
+from tests.cluster.paths import KUBECONFIG, PROJECT
+
+
+def prepare() -> None:
+    machine.require_packages()
+    toolchain.build()
+    registry.start_registry()
+    images.make_images()
+
+
+def up() -> None:
+    prepare()
+    control.build_own_images()
+    control.start_node()
+    print(f"the cluster is ready; its kubeconfig is {KUBECONFIG}", file=sys.stderr)
+
+
+def down() -> None:
+    control.stop_node()
+    registry.stop_registry()
+
+
+def env() -> None:
+    """Prints what a shell needs to use the cluster: eval "$(make -s cluster-env)"."""
+    print(f"export KUBECONFIG={KUBECONFIG}")
+    folders = [PROJECT / ".venv" / "bin"]
+    if shutil.which("pulumi") is None:
+        folders += [PROJECT / "tests" / "plugins" / "bin"]
+        print("export PULUMI_SKIP_UPDATE_CHECK=true PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION=true")
+    folders += [folder for folder in toolchain.commands() if shutil.which(_a_command_of(folder)) is None]
+    print(f"export PATH={':'.join(map(str, folders))}:$PATH")
+
+
+def _a_command_of(folder: Path) -> str:
+    return next(path.name for path in sorted(folder.iterdir()))
+
+
+_VERBS: dict[str, Callable[[], None]] = {"prepare": prepare, "up": up, "down": down, "env": env}
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2 or sys.argv[1] not in _VERBS:
+        sys.exit(f"usage: python -m tests.cluster {' | '.join(_VERBS)}")
+    try:
+        _VERBS[sys.argv[1]]()
+    except (toolchain.BuildFailed, subprocess.CalledProcessError) as error:
+        sys.exit(f"error: {error}")
+    except KeyboardInterrupt:
+        sys.exit(130)

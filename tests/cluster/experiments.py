@@ -1,0 +1,78 @@
+"""Experiments as the tests run them: their stack, their pods, and what they left on the shared volume."""
+
+import json
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tests.cluster.kube import get, kubectl, logs, phases, pods, until
+from tests.cluster.pulumi_cli import Checkout
+
+NAMESPACE = "training"
+_JOB_KINDS = ("pytorchjobs.kubeflow.org", "jobs.batch")
+
+
+@contextmanager
+def running(checkout: Checkout, stack: str, *settings: str) -> Iterator[str]:
+    """The run of an experiment that starts from nothing, and is destroyed at the end.
+
+    `settings` are `key=value` of the experiment, as a user would edit them in the stack file.
+    """
+    shutil.rmtree(volume() / "ckpt" / stack, ignore_errors=True)  # a run goes on from its predecessor's checkpoint
+    checkout.select(stack)
+    for setting in settings:
+        key, _, value = setting.partition("=")
+        checkout.pulumi("config", "set", "--path", f"trainyard:experiment.{key}", value, "--stack", stack)
+    try:
+        checkout.up(stack)
+        yield checkout.outputs(stack)["run"]
+    finally:
+        checkout.destroy(stack)
+        checkout.restore(stack)
+
+
+def until_succeeded(run: str, *, within_s: float = 300) -> None:
+    def succeeded() -> bool:
+        conditions = _conditions(run)
+        assert "Failed" not in conditions, f"{run} failed:\n{_story(run)}"
+        return bool(conditions & {"Succeeded", "Complete"})
+
+    until(succeeded, within_s=within_s, what=lambda: _story(run))
+
+
+def until_running(run: str, count: int, *, within_s: float = 120) -> None:
+    until(lambda: phases(run) == ["Running"] * count, within_s=within_s, what=lambda: _story(run))
+
+
+def metrics(checkout: Checkout, stack: str, run: str) -> list[dict[str, Any]]:
+    """The lines of metrics.jsonl that the run has written so far."""
+    path = volume() / "ckpt" / stack / run / "metrics.jsonl"
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def volume() -> Path:
+    """The shared volume of the team's namespace, as a folder of this machine."""
+    (claim,) = get("pvc", "-n", NAMESPACE, "distributed-training-shared")
+    (bound,) = get("pv", claim["spec"]["volumeName"])
+    return Path(bound["spec"]["hostPath"]["path"])
+
+
+def environment(pod: str) -> dict[str, str]:
+    """The environment of a pod's first process, read inside the pod."""
+    text = kubectl("exec", pod, "-n", NAMESPACE, "--", "cat", "/proc/1/environ")
+    return dict(line.split("=", 1) for line in text.split("\0") if line)
+
+
+def _conditions(run: str) -> set[str]:
+    jobs = [job for kind in _JOB_KINDS for job in get(kind, "-n", NAMESPACE, run)]
+    conditions = [condition for job in jobs for condition in job.get("status", {}).get("conditions", [])]
+    return {condition["type"] for condition in conditions if condition["status"] == "True"}
+
+
+def _story(run: str) -> str:
+    """What a person would look at when a run does not do what it should."""
+    told = [f"{pod['metadata']['name']}: {logs(pod['metadata']['name'], NAMESPACE, '--tail=20')}" for pod in pods(run)]
+    events = kubectl("get", "events", "-n", NAMESPACE, "--sort-by=.lastTimestamp", check=False).splitlines()
+    return "\n".join([*told, *(line for line in events if run in line)][-60:])
