@@ -42,10 +42,10 @@ cluster-prepare: ## build its tools and images ahead of time; needs no .venv
 	@$(PYTHON) -m tests.cluster prepare
 
 test-cluster: cluster ## the tests that need it: the real Pulumi CLI, operators and jobs
-	@eval "$$($(PYTHON) -m tests.cluster env)" && $(BIN)/python -m pytest -n 0 -m "cluster and not slow"
+	@eval "$$($(PYTHON) -m tests.cluster env)" && $(BIN)/python -m pytest -n 0 -m "(cluster or toolchain) and not slow"
 
 test-full: test cluster ## every test there is
-	@eval "$$($(PYTHON) -m tests.cluster env)" && $(BIN)/python -m pytest -n 0 -m "cluster or slow"
+	@eval "$$($(PYTHON) -m tests.cluster env)" && $(BIN)/python -m pytest -n 0 -m "cluster or toolchain or slow"
 
 lint: .venv/installed-dev ## ruff and mypy
 	@$(BIN)/ruff check .

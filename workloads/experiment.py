@@ -49,24 +49,26 @@ def deploy_experiment(stack: ExperimentStack) -> None:
 def _provider(stack: ExperimentStack) -> kubernetes.Provider:
     """The platform's cluster: named in its stack file, or in the outputs of its stack."""
     platform, name = stack.run.platform, stack.run.experiment.platform
-    options = pulumi.ResourceOptions(version=version("pulumi-kubernetes"))
+    outputs = _outputs(name)
+    if outputs:
+        outputs.get_output("config_digest").apply(lambda digest: _compare(name, config_digest(platform), digest))
+    # What an update that was killed has made is taken over by the next: no other run has the name.
+    settings = {"upsert_existing_objects": True, "opts": pulumi.ResourceOptions(version=version("pulumi-kubernetes"))}
     if isinstance(platform, ExistingPlatform) and platform.cluster.context:
         context = platform.cluster.context
-        return kubernetes.Provider("cluster", context=context, cluster_identifier=context, opts=options)
-    kubeconfig = _kubeconfig(name, config_digest(platform))
-    return kubernetes.Provider("cluster", kubeconfig=kubeconfig, cluster_identifier=name, opts=options)
+        return kubernetes.Provider("cluster", context=context, cluster_identifier=context, **settings)
+    kubeconfig = pulumi.Output.secret(outputs.require_output("kubeconfig")) if outputs else unknown_output()
+    return kubernetes.Provider("cluster", kubeconfig=kubeconfig, cluster_identifier=name, **settings)
 
 
-def _kubeconfig(platform: str, checked_against: str) -> pulumi.Output[str]:
-    """The platform's own output; while it is not deployed, unknown to a preview and an error to everything else."""
+def _outputs(platform: str) -> pulumi.StackReference | None:
+    """The outputs of the platform's stack; while it is not deployed, None to a preview and an error to all else."""
     if _is_deployed(platform):
-        outputs = pulumi.StackReference(f"{pulumi.get_organization()}/{pulumi.get_project()}/{platform}")
-        outputs.get_output("config_digest").apply(lambda deployed: _compare(platform, checked_against, deployed))
-        return pulumi.Output.secret(outputs.require_output("kubeconfig"))
+        return pulumi.StackReference(f"{pulumi.get_organization()}/{pulumi.get_project()}/{platform}")
     if not pulumi.runtime.is_dry_run():
         raise pulumi.RunError(f"platform `{platform}` is not deployed; first run: pulumi up -s {platform}")
     pulumi.log.warn(f"platform `{platform}` is not deployed yet: nothing is compared with a cluster")
-    return unknown_output()
+    return None
 
 
 def _compare(platform: str, checked_against: str, deployed: str | None) -> None:

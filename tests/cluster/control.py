@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.cluster import node
+from tests.cluster.components import NODE
 from tests.cluster.images import buildah_environment, certificate_options
 from tests.cluster.paths import KUBECONFIG, PROJECT, STATE
 from tests.cluster.toolchain import BuildFailed, built
@@ -31,7 +32,7 @@ def start_node() -> None:
     if _running() is None:
         node.start()
     _until(lambda: _kubectl("get", "--raw", "/readyz") == "ok", "the API server")
-    _until(lambda: _kubectl("get", "node", node.NODE, "-o", _READY) == "True", "the node")
+    _until(lambda: _kubectl("get", "node", NODE, "-o", _READY) == "True", "the node")
     _until(lambda: bool(_kubectl("get", "storageclass", "fsx-sc", "-o", "name")), "the storage classes")
     _until(lambda: bool(_kubectl("get", "serviceaccount", "default", "-o", "name")), "the default namespace")
 

@@ -1,8 +1,10 @@
 """The platform on a cluster that exists: what `pulumi up -s local` makes of it."""
 
+import base64
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.cluster.kube import get, kubectl
 from tests.cluster.pulumi_cli import Checkout
@@ -92,3 +94,39 @@ spec: {containers: [{name: root, image: "localhost:5000/trainyard/pause:1", secu
 """
     said = kubectl("apply", "--dry-run=server", "-f", "-", stdin=pod, check=False)
     assert said == ""
+
+
+def test_teams_queues_and_credentials_come_from_the_stack_file(platform: Checkout) -> None:
+    secret = "correct horse battery staple"
+    path = platform.folder / "Pulumi.local.yaml"
+    stack = yaml.safe_load(path.read_text())
+    config = stack["config"]["trainyard:platform"]
+    config["teams"].append({"name": "vision", "namespace": "vision", "queue": "gpu", "quota": {"pods": 3}})
+    config["operators"]["volcano"]["queues"] = [{"name": "gpu", "weight": 4, "capability": {"cpu": 1}}]
+    config["images"]["pull_secret"] = {
+        "name": "dockerhub",
+        "registry": "docker.io",
+        "username": "trainyard",
+        "password": {"secret": "dockerhub"},
+    }
+    path.write_text(yaml.safe_dump(stack))
+    platform.pulumi("config", "set", "--secret", "trainyard:dockerhub", secret, "--stack", "local")
+    try:
+        said = platform.up("local")
+        assert platform.changes("local") == {}
+        (queue,) = get("queues.scheduling.volcano.sh", "gpu")
+        assert (queue["spec"]["weight"], queue["spec"]["capability"]) == (4, {"cpu": "1"})
+        (quota,) = get("resourcequotas", "-n", "vision")
+        assert quota["spec"]["hard"] == {"pods": "3"}
+        for namespace in ("training", "vision"):
+            (pull_secret,) = get("secrets", "-n", namespace, "dockerhub")
+            assert secret in base64.b64decode(pull_secret["data"][".dockerconfigjson"]).decode()
+            assert get("pvc", "-n", namespace, "distributed-training-shared")[0]["status"]["phase"] == "Bound"
+        exported = platform.pulumi("stack", "export", "--stack", "local").stdout
+        assert secret not in exported + said.stdout + said.stderr
+        assert base64.b64encode(secret.encode()).decode()[:16] not in exported
+    finally:
+        platform.restore("local")
+        platform.up("local")
+    assert not get("namespace", "vision")
+    assert platform.changes("local") == {}

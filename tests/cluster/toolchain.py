@@ -5,7 +5,6 @@ under the hash of the two, so a second build costs nothing. Standard library onl
 environment is still being installed.
 """
 
-import fcntl
 import hashlib
 import json
 import os
@@ -13,14 +12,14 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.cluster.paths import CACHE, TOOLS
 
 _GO = "the Go toolchain (1.24 or newer)"
+_COMPILED = CACHE / "go-build"
 
 
 class BuildFailed(Exception):
@@ -82,7 +81,7 @@ def built(name: str) -> Path:
     return _folder(next(tool for tool in TOOLCHAIN if tool.name == name))
 
 
-def commands() -> list[Path]:
+def command_folders() -> list[Path]:
     """Folders for PATH: the commands that people and tests call."""
     return [built(name) / "bin" for name in ("kubernetes", "helm", "pulumi", "pulumi-python")]
 
@@ -93,9 +92,9 @@ def build(tools: Iterable[Tool] = TOOLCHAIN) -> None:
     if missing and shutil.which("go") is None:
         raise BuildFailed(f"{_GO} is not on PATH; the cluster's tools are built with it")
     for tool in missing:
-        with _alone(tool):
-            if not _folder(tool).exists():  # another process may have built it meanwhile
-                _build(tool)
+        _build(tool)
+    # Five gigabytes, of which only the next version of a tool would use a part.
+    shutil.rmtree(_COMPILED, ignore_errors=True)
 
 
 def _build(tool: Tool) -> None:
@@ -179,16 +178,7 @@ def _go(folder: Path, *arguments: str) -> str:
 
 def _environment() -> dict[str, str]:
     # No cgo: what is built must run in images that have no C library.
-    return {**os.environ, "CGO_ENABLED": "0", "GOWORK": "off"}
-
-
-@contextmanager
-def _alone(tool: Tool) -> Iterator[None]:
-    locks = CACHE / "tools"
-    locks.mkdir(parents=True, exist_ok=True)
-    with (locks / f"{tool.name}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
+    return {**os.environ, "CGO_ENABLED": "0", "GOWORK": "off", "GOCACHE": str(_COMPILED)}
 
 
 def _say(text: str, *, last: bool = False) -> None:

@@ -4,7 +4,6 @@ It stands in for the EFS and FSx drivers. A claim's folder is named for it, outl
 """
 
 import shutil
-import sys
 import time
 from typing import Any
 
@@ -103,4 +102,4 @@ def _reclaim_if_released(core: api.CoreV1Api, volume: Any) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -12,17 +12,17 @@ from typing import Any
 
 import pytest
 
+from tests.cluster.paths import KUBECONFIG
 from tests.plugins.kubernetes.cluster import Cluster, Manifest, Reference
 from tests.plugins.kubernetes.kubeconfig import kubeconfig_of
 
 BIN = Path(__file__).parent / "bin"
-KUBECONFIG_VARIABLE = "TRAINYARD_CLUSTER_KUBECONFIG"
 _RUN_TIMEOUT_S = 180
 
 # Marks of tests that run the CLI.
 NEEDS_CLUSTER = [
     pytest.mark.cluster,
-    pytest.mark.skipif(KUBECONFIG_VARIABLE not in os.environ, reason=f"no cluster: ${KUBECONFIG_VARIABLE} is not set"),
+    pytest.mark.skipif(not KUBECONFIG.exists(), reason="no cluster; first: make cluster"),
     *(
         pytest.mark.skipif(shutil.which(command) is None, reason=f"{command} is not on PATH")
         for command in ("pulumi", "pulumi-language-python", "helm")

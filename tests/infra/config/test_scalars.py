@@ -3,7 +3,6 @@
 import json
 import math
 import os
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import pytest
 
 from infra.config.scalars import plain_scalar
 from infra.config.stackfile import parse_yaml
+from tests.commands import needs
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_infinities_and_nan_are_numbers() -> None:
     assert isinstance(plain_scalar(".nan"), float)
 
 
-@pytest.mark.skipif(shutil.which("pulumi") is None, reason="the Pulumi CLI is not on PATH")
+@needs("pulumi")
 def test_the_cli_reads_the_same_values(tmp_path: Path) -> None:
     texts = [
         *(

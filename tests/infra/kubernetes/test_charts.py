@@ -1,7 +1,6 @@
 """Our own charts, rendered by Helm as the platform installs them."""
 
 import re
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -13,12 +12,13 @@ from infra.config.platform import Mirrors, TrainingOperator
 from infra.kubernetes.mpi_operator import mpi_operator_values
 from infra.kubernetes.training_operator import training_operator_values
 from infra.versions import MPI_OPERATOR, TRAINING_OPERATOR
+from tests.commands import needs
 from tests.schemas import validate_manifest
 
 CHARTS = Path(__file__).parents[3] / "infra" / "charts"
 VERSIONS = {"training-operator": TRAINING_OPERATOR, "mpi-operator": MPI_OPERATOR}
 
-needs_helm = pytest.mark.skipif(shutil.which("helm") is None, reason="helm is not on PATH")
+needs_helm = needs("helm")
 
 
 def values_of(chart: str, *, gang_scheduler: str, replicas: int, schemes: list[str]) -> dict[str, Any]:
