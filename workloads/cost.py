@@ -14,7 +14,7 @@ class Cost:
 
     usd_per_hour: float | None
     usd_per_run: float | None
-    """At most: for `max_hours`. None for a run without that limit."""
+    """At most: for `max_hours`; of a `volcano-job`, for that at each start. None for a run without that limit."""
     usd_per_hour_at_most: float | None = None
     """A platform's with every group at its maximum; `usd_per_hour` is that at the minimum."""
     priced_at: str = f"{PRICED_REGION} on demand, {PRICED_ON}"
@@ -25,7 +25,7 @@ def cost_of(run: Run) -> Cost:
     if run.shape.usd_per_hour is None or run.num_nodes is None:
         return Cost(usd_per_hour=None, usd_per_run=None)
     usd_per_hour = run.num_nodes * run.shape.usd_per_hour
-    hours = run.experiment.max_hours
+    hours = run.most_hours
     return Cost(
         usd_per_hour=_rounded(usd_per_hour),
         usd_per_run=None if hours is None else _rounded(usd_per_hour * hours),

@@ -11,7 +11,11 @@ import pulumi_kubernetes as kubernetes
 
 from infra.config.platform import ExistingPlatform
 from infra.digest import config_digest
+from workloads.build_tools import BuildFailed
+from workloads.images import image_reference, is_built, is_on_this_machine, is_reference
 from workloads.launchers.registry import manifests_of, run_name
+from workloads.repositories import is_pushed
+from workloads.resolve import Run
 from workloads.stacks import ExperimentStack
 
 _LIST_TIMEOUT_S = 60
@@ -41,9 +45,32 @@ class Experiment(pulumi.ComponentResource):
 
 def deploy_experiment(stack: ExperimentStack) -> None:
     """What `pulumi up` does for an experiment's stack."""
-    experiment = Experiment(stack, _provider(stack))
+    provider = _provider(stack)
+    if not pulumi.runtime.is_dry_run():
+        _require_image(stack.run)
+    experiment = Experiment(stack, provider)
     pulumi.export("run", experiment.run)
     pulumi.export("namespace", stack.run.team.namespace)
+
+
+def _require_image(run: Run) -> None:
+    """Pods that wait for an image hold the nodes that they were given, and the run before them has been ended."""
+    image, platform = run.experiment.image, run.experiment.platform
+    if not is_built(run) or _is_missing_here(run):
+        command = f"python -m workloads build {image} --platform {platform}"
+        raise pulumi.RunError(f"image `{image}` as it is here was never built for `{platform}`; first run: {command}")
+
+
+def _is_missing_here(run: Run) -> bool:
+    """Whether the registry of this machine says that it lacks the image; one that is silent may serve the nodes yet."""
+    reference = image_reference(run)
+    if is_reference(run.experiment.image) or not is_on_this_machine(reference):
+        return False
+    try:
+        return not is_pushed(reference)
+    except BuildFailed as failure:
+        pulumi.log.warn(f"{failure.message}: nodes may have no {reference} to pull")
+        return False
 
 
 def _provider(stack: ExperimentStack) -> kubernetes.Provider:

@@ -39,6 +39,12 @@ def is_locked_image(run: Run) -> bool:
     return not is_reference(run.experiment.image) and not is_on_this_machine(run.platform.images.registry)
 
 
+def is_built(run: Run) -> bool:
+    """Whether there is an image to pull, as far as files tell."""
+    experiment, images = run.experiment, run.platform.images
+    return not is_locked_image(run) or locked_image(experiment.image, experiment.platform, images) is not None
+
+
 def image_reference(run: Run) -> str:
     """The reference that goes into manifests; `:unbuilt` where nothing was ever built and pushed for the platform."""
     image, platform, images = run.experiment.image, run.experiment.platform, run.platform.images

@@ -59,12 +59,13 @@ def program_modules() -> list[str]:
 
 @cache
 def flags_of(module: str) -> dict[str, Flag]:
-    """The flags of a program by name, those of its base classes included."""
+    """The flags of a program by name, those of its base classes included; raises SyntaxError where it is no Python."""
     return {flag.name: flag for flag in _fields(module, _SETTINGS)}
 
 
 def _fields(module: str, class_name: str) -> Iterator[Flag]:
-    tree = ast.parse((PROJECT / module.replace(".", "/")).with_suffix(".py").read_text())
+    path = (PROJECT / module.replace(".", "/")).with_suffix(".py")
+    tree = ast.parse(path.read_text(), filename=path.relative_to(PROJECT).as_posix())
     imported = {
         alias.asname or alias.name: (node.module, alias.name)
         for node in tree.body

@@ -10,7 +10,7 @@ from typing import Any
 from infra.config.platform import PlatformConfig
 from infra.config.stackfile import KeyPath, StackFile, dotted, value_at
 from infra.config.validation import shown
-from infra.findings import Finding, listed, nearest
+from infra.findings import Finding, Where, listed, nearest
 from infra.nodes import nodes_of
 from workloads.flags import arguments, derived_flags
 from workloads.image_sources import image_names
@@ -89,7 +89,12 @@ def _program(stack_file: StackFile, body: Mapping[str, Any]) -> Iterator[Finding
     if program not in program_modules():
         return
     derived = derived_flags(body)
-    flags = flags_of(str(program))
+    try:
+        flags = flags_of(str(program))
+    except SyntaxError as error:
+        where = Where(file=error.filename or str(program), line=error.lineno)
+        yield Finding(rule="TY015", severity="error", where=where, message=error.msg, fix="correct the program")
+        return
     for name, keys in derived.items():
         if name not in flags:
             fix = f"drop `{dotted(keys)}`, or use a program that has the flag"

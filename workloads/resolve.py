@@ -66,6 +66,17 @@ class Run:
         return self.experiment.queue or self.team.queue
 
     @property
+    def num_time_limits(self) -> int:
+        """How often `max_hours` may pass. A Volcano Job has no deadline, so that each start of its pods gets one."""
+        return self.experiment.restarts + 1 if self.experiment.launcher == "volcano-job" else 1
+
+    @property
+    def most_hours(self) -> float | None:
+        """How long the run's nodes may be in use."""
+        hours = self.experiment.max_hours
+        return None if hours is None else hours * self.num_time_limits
+
+    @property
     def uses_efa(self) -> bool:
         return self.resources.efa > 0
 

@@ -44,6 +44,9 @@ def env() -> None:
         print("export PULUMI_SKIP_UPDATE_CHECK=true PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION=true")
     folders += [folder for folder in toolchain.command_folders() if shutil.which(_a_command_of(folder)) is None]
     print(f"export PATH={':'.join(map(str, folders))}:$PATH")
+    # So that `python -m workloads build` finds the layers of `make cluster`, and torch is not installed again.
+    for name, value in images.buildah_settings().items():
+        print(f"export {name}={value}")
 
 
 def _a_command_of(folder: Path) -> str:

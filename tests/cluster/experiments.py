@@ -11,7 +11,7 @@ from tests.cluster.kube import get, kubectl, logs, phases, pods, until
 from tests.cluster.pulumi_cli import Checkout
 
 NAMESPACE = "training"
-_JOB_KINDS = ("pytorchjobs.kubeflow.org", "jobs.batch")
+_JOB_KINDS = ("pytorchjobs.kubeflow.org", "jobs.batch", "jobs.batch.volcano.sh", "mpijobs.kubeflow.org")
 
 
 @contextmanager
@@ -36,14 +36,19 @@ def running(checkout: Checkout, stack: str, *settings: str) -> Iterator[str]:
 def until_succeeded(run: str, *, within_s: float = 300) -> None:
     def succeeded() -> bool:
         conditions = _conditions(run)
-        assert "Failed" not in conditions, f"{run} failed:\n{_story(run)}"
-        return bool(conditions & {"Succeeded", "Complete"})
+        assert not conditions & {"Failed", "Terminated"}, f"{run} failed:\n{_story(run)}"
+        return bool(conditions & {"Succeeded", "Complete", "Completed"})
 
     until(succeeded, within_s=within_s, what=lambda: _story(run))
 
 
 def until_running(run: str, count: int, *, within_s: float = 120) -> None:
     until(lambda: phases(run) == ["Running"] * count, within_s=within_s, what=lambda: _story(run))
+
+
+def gangs(run: str) -> list[dict[str, Any]]:
+    """The run's PodGroup, if it has one now. Volcano adds its own Job's uid to the name."""
+    return [group for group in get("podgroups", "-n", NAMESPACE) if group["metadata"]["name"].startswith(run)]
 
 
 def metrics(checkout: Checkout, stack: str, run: str) -> list[dict[str, Any]]:
@@ -66,9 +71,11 @@ def environment(pod: str) -> dict[str, str]:
 
 
 def _conditions(run: str) -> set[str]:
-    jobs = [job for kind in _JOB_KINDS for job in get(kind, "-n", NAMESPACE, run)]
-    conditions = [condition for job in jobs for condition in job.get("status", {}).get("conditions", [])]
-    return {condition["type"] for condition in conditions if condition["status"] == "True"}
+    """What is true of the run's job; of a Volcano Job, its phase."""
+    statuses = [job.get("status", {}) for kind in _JOB_KINDS for job in get(kind, "-n", NAMESPACE, run)]
+    conditions = [condition for status in statuses for condition in status.get("conditions", [])]
+    phases = {status["state"]["phase"] for status in statuses if "state" in status}
+    return phases | {condition["type"] for condition in conditions if condition["status"] == "True"}
 
 
 def _story(run: str) -> str:

@@ -55,12 +55,17 @@ def make_images() -> None:
                 _build(image, Path(folder))
 
 
-def buildah_environment() -> dict[str, str]:
-    """Settings with which buildah works on a machine without any engine; its storage is a folder of the cache."""
+def buildah_settings() -> dict[str, str]:
+    """Variables with which buildah works on a machine without any engine; its storage is a folder of the cache."""
+    CACHE.mkdir(parents=True, exist_ok=True)
     config = CACHE / "storage.conf"
     folders = f'graphroot = "{CACHE / "buildah"}"\nrunroot = "{CACHE / "buildah-run"}"\n'
     config.write_text(f'[storage]\ndriver = "overlay"\n{folders}')
-    return {**os.environ, "CONTAINERS_STORAGE_CONF": str(config), "BUILDAH_ISOLATION": "chroot"}
+    return {"CONTAINERS_STORAGE_CONF": str(config), "BUILDAH_ISOLATION": "chroot"}
+
+
+def buildah_environment() -> dict[str, str]:
+    return {**os.environ, **buildah_settings()}
 
 
 def certificate_options() -> list[str]:
@@ -84,16 +89,18 @@ LABEL org.opencontainers.image.description="Debian {_SUITE} with {_DEBIAN_PACKAG
 CMD ["python3"]
 """,
 )
+# By its contents: with another base, the images on it are others too.
+_BASE = f"{PYTHON_IMAGE}-{_PYTHON.digest}"
 
 
 def _images() -> list[Image]:
     volcano = built("volcano")
     return [
-        Image(reference=PAUSE_IMAGE, dockerfile=f'FROM {PYTHON_IMAGE}\nENTRYPOINT ["sleep", "infinity"]\n'),
+        Image(reference=PAUSE_IMAGE, dockerfile=f'FROM {_BASE}\nENTRYPOINT ["sleep", "infinity"]\n'),
         # The Training Operator's workers wait in it, with `nslookup`.
         Image(
             reference=mirrored(TRAINING_OPERATOR_INIT_IMAGE),
-            dockerfile=f"FROM {PYTHON_IMAGE}\n"
+            dockerfile=f"FROM {_BASE}\n"
             "RUN printf '#!/bin/sh\\nexec getent hosts \"$1\"\\n' > /usr/bin/nslookup && chmod +x /usr/bin/nslookup\n",
         ),
         _operator(mirrored(TRAINING_OPERATOR_IMAGE), "training-operator", "training-operator.v1", "/manager"),
@@ -103,7 +110,7 @@ def _images() -> list[Image]:
         Image(
             reference=mirrored(f"{VOLCANO_IMAGES}/vc-webhook-manager:{_VOLCANO_TAG}"),
             # The script has #!/bin/sh and is written for bash.
-            dockerfile=f"FROM {PYTHON_IMAGE}\nRUN ln -sf bash /bin/sh\n"
+            dockerfile=f"FROM {_BASE}\nRUN ln -sf bash /bin/sh\n"
             "COPY kubectl /usr/local/bin/\nCOPY webhook-manager /vc-webhook-manager\n"
             'COPY gen-admission-secret.sh /\nENTRYPOINT ["/vc-webhook-manager"]\n',
             files=(
@@ -116,7 +123,7 @@ def _images() -> list[Image]:
 
 
 def _operator(reference: str, tool: str, command: str, path: str) -> Image:
-    dockerfile = f'FROM {PYTHON_IMAGE}\nCOPY {command} {path}\nENTRYPOINT ["{path}"]\n'
+    dockerfile = f'FROM {_BASE}\nCOPY {command} {path}\nENTRYPOINT ["{path}"]\n'
     return Image(reference=reference, dockerfile=dockerfile, files=(built(tool) / "bin" / command,))
 
 
@@ -140,7 +147,7 @@ def _debian_mirror() -> str:
     lines = _run("apt-get", "indextargets", "--format", "$(RELEASE) $(REPO_URI)", "Created-By: Packages").splitlines()
     mirrors = [uri for release, uri in (line.split() for line in lines) if release == _SUITE]
     if not mirrors:
-        raise BuildFailed(f"apt knows no mirror of Debian {_SUITE}, from which the images' base is made")
+        raise BuildFailed(f"apt knows no mirror of Debian {_SUITE}, the images' base; if it should: apt-get update")
     return mirrors[0]
 
 

@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from infra.nodes import Nodes, nodes_of
-from tests.cluster.experiments import NAMESPACE, running, until_running, until_succeeded
+from tests.cluster.experiments import NAMESPACE, gangs, running, until_running, until_succeeded
 from tests.cluster.fleet import add_nodes, remove_nodes
 from tests.cluster.kube import get, phases, pods, until
 from tests.cluster.pulumi_cli import Checkout
@@ -51,7 +51,7 @@ def fleet(platform: Checkout) -> Iterator[Nodes]:
     platform.restore("local")
 
 
-@pytest.mark.parametrize("launcher", ["pytorch-job", "indexed-job"])
+@pytest.mark.parametrize("launcher", ["pytorch-job", "indexed-job", "volcano-job"])
 def test_a_gang_of_four_waits_for_its_fourth_node(platform: Checkout, fleet: Nodes, launcher: str) -> None:
     add_nodes(fleet, 3)
     settings = ["platform=local", "nodes=4", f"launcher={launcher}", "volumes[0].name=distributed-training-shared"]
@@ -72,8 +72,7 @@ def _is_declared_unschedulable(run: str) -> bool:
     """Waits until Volcano has looked at the gang and said that it does not fit."""
 
     def said() -> bool:
-        groups = [group for group in get("podgroups", "-n", NAMESPACE) if group["metadata"]["name"] == run]
-        conditions = [condition for group in groups for condition in group.get("status", {}).get("conditions", [])]
+        conditions = [condition for group in gangs(run) for condition in group.get("status", {}).get("conditions", [])]
         return any(condition["type"] == "Unschedulable" for condition in conditions)
 
     return until(said, within_s=60, what=lambda: get("podgroups", "-n", NAMESPACE))

@@ -1,6 +1,7 @@
 # ruff: noqa: E501 (one row a case reads better than five lines)
 """Every way we know to break a stack file: one report, the key, the fix, the exit code, and never a traceback."""
 
+import ast
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.workloads.conftest import EXPERIMENT, OWN_COMMAND, PLATFORM, merged, write_stack
+from workloads import references
 from workloads.checks.check import StackReport, check
 
 Checked = Callable[..., StackReport]
@@ -106,6 +108,19 @@ def test_a_broken_experiment_names_the_key_and_the_remedy(
     assert words in f"{finding.message} {finding.fix}"
     assert finding.where.line is not None
     assert finding.fix
+
+
+def test_a_program_that_is_no_python_is_reported_with_its_own_line(
+    checked: Checked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unreadable(module: str) -> None:
+        ast.parse("import torch\ndef main(:\n", filename="training/mnist.py")
+
+    monkeypatch.setattr(references, "flags_of", unreadable)
+    report = checked()
+    assert report.exit_code == 2
+    (finding,) = report.findings
+    assert (finding.rule, str(finding.where)) == ("TY015", "training/mnist.py:2")
 
 
 def test_everything_wrong_is_reported_at_once_and_in_the_order_of_the_file(checked: Checked) -> None:

@@ -100,12 +100,25 @@ def test_a_deployed_platform_supplies_the_kubeconfig_and_a_differing_digest_is_a
     warnings: list[str] = []
     monkeypatch.setattr(experiment_module, "_is_deployed", lambda platform: True)
     monkeypatch.setattr(pulumi.log, "warn", lambda message, *rest, **options: warnings.append(message))
-    recorder = deployed(is_preview=False)
+    recorder = deployed(is_preview=False, image=f"example.com/training@sha256:{'0' * 64}")
     (reference,) = recorder.of("StackReference")
     assert reference.inputs["name"].endswith("/trainyard/lab")
     (provider,) = recorder.of("providers:kubernetes")
     assert "of-the-platform" in str(provider.inputs["kubeconfig"])
     assert any("another version" in warning for warning in warnings)
+
+
+def test_an_update_after_an_edit_of_the_program_needs_the_image_of_it_in_this_machines_registry(
+    deployed: Callable[..., Recorder], lab: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    registry = merged(PLATFORM, {"images": {"registry": "localhost:5000", "build": ["training"]}})
+    write_stack(lab, "lab", "platform", registry)
+    monkeypatch.setattr(experiment_module, "_is_deployed", lambda platform: True)
+    monkeypatch.setattr(experiment_module, "is_pushed", lambda tag: False)
+    with pytest.raises(pulumi.RunError, match="workloads build training --platform lab"):
+        deployed(is_preview=False)
+    monkeypatch.setattr(experiment_module, "is_pushed", lambda tag: True)
+    assert len(deployed(is_preview=False).of(":PyTorchJob")) == 1
 
 
 def test_errors_of_the_checks_stop_a_preview_with_one_report(lab: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -153,3 +166,12 @@ def test_the_laboratory_itself_has_no_errors(lab: Path) -> None:
     from workloads.checks.check import check
 
     assert check(write_stack(lab, "lab", "platform", PLATFORM)).exit_code == 0
+
+
+def test_an_update_whose_image_was_never_built_is_refused_with_the_command_that_builds_it(
+    deployed: Callable[..., Recorder], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(experiment_module, "_is_deployed", lambda platform: True)
+    with pytest.raises(pulumi.RunError, match="python -m workloads build training --platform lab"):
+        deployed(is_preview=False, image="training")
+    assert deployed(image="training").of(":PyTorchJob")

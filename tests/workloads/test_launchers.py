@@ -1,14 +1,18 @@
 """What each launcher promises, asserted on its manifests."""
 
 from collections.abc import Callable
+from itertools import dropwhile
 from typing import Any, get_args
 
 import pytest
 
+from tests.schemas import validate_manifest
 from tests.workloads.conftest import OWN_COMMAND
 from workloads.config import Launcher
+from workloads.image_sources import dockerfile_of
 from workloads.launchers.registry import LAUNCHERS, manifests_of, run_name
 from workloads.pod import Manifest
+from workloads.programs import TRAINING
 from workloads.resolve import Run
 
 Resolved = Callable[..., Run]
@@ -19,11 +23,27 @@ def by_kind(run: Run) -> dict[str, Manifest]:
 
 
 def pod_specs(run: Run) -> list[Manifest]:
-    """The pod template of every replica, whatever the kind."""
+    """The pod template of every replica, whatever the kind; of an MPIJob, the workers' comes first."""
     objects = by_kind(run)
-    if "Job" in objects:
-        return [objects["Job"]["spec"]["template"]["spec"]]
-    return [replica["template"]["spec"] for replica in objects["PyTorchJob"]["spec"]["pytorchReplicaSpecs"].values()]
+    if "MPIJob" in objects:
+        replicas = objects["MPIJob"]["spec"]["mpiReplicaSpecs"]
+        return [replicas[role]["template"]["spec"] for role in ("Worker", "Launcher")]
+    if "PyTorchJob" in objects:
+        replicas = objects["PyTorchJob"]["spec"]["pytorchReplicaSpecs"].values()
+        return [replica["template"]["spec"] for replica in replicas]
+    job = objects["Job"]["spec"]
+    return [replica["template"]["spec"] for replica in job.get("tasks", [job])]
+
+
+def program_spec(run: Run) -> Manifest:
+    """The pod that the program is started in."""
+    return pod_specs(run)[-1 if run.experiment.launcher == "mpi-job" else 0]
+
+
+def command(spec: Manifest) -> list[str]:
+    """What the container runs, without the variables that `env` sets before it."""
+    words: list[str] = spec["containers"][0]["command"]
+    return list(dropwhile(lambda word: "=" in word, words[1:])) if words[0] == "env" else words
 
 
 def environment(spec: Manifest) -> dict[str, Any]:
@@ -94,10 +114,10 @@ def test_a_pool_selects_its_own_nodes(resolved: Resolved, launcher: str) -> None
 
 def test_the_program_gets_the_typed_keys_and_its_own_flags(resolved: Resolved, launcher: str) -> None:
     run = resolved(launcher=launcher, args={"steps": 10, "seed": 3}, batch={"global": 64, "micro": 8})
-    (spec, *_) = pod_specs(run)
-    command = spec["containers"][0]["command"]
-    assert command[:4] == ["python", "-m", "training.launch", "training.mnist"]
-    flags = dict(zip(command[4::2], command[5::2], strict=True))
+    words = command(program_spec(run))
+    starter, flags_from = words[: words.index("training.mnist")], words.index("training.mnist") + 1
+    assert starter == ["python", "-m", *(["training.mpi", "launch"] if launcher == "mpi-job" else ["training.launch"])]
+    flags = dict(zip(words[flags_from::2], words[flags_from + 1 :: 2], strict=True))
     assert flags["--global-batch"] == "64"
     assert flags["--micro-batch"] == "8"
     assert flags["--checkpoint-path"] == "/shared/ckpt"
@@ -105,8 +125,8 @@ def test_the_program_gets_the_typed_keys_and_its_own_flags(resolved: Resolved, l
 
 
 def test_a_command_of_the_users_own_is_left_as_it_is(resolved: Resolved, launcher: str) -> None:
-    (spec, *_) = pod_specs(resolved(launcher=launcher, **OWN_COMMAND))
-    assert spec["containers"][0]["command"] == ["python", "train.py"]
+    spec = program_spec(resolved(launcher=launcher, **OWN_COMMAND))
+    assert command(spec) == ["python", "train.py"]
 
 
 def test_the_experiments_own_environment_wins(resolved: Resolved, launcher: str) -> None:
@@ -128,9 +148,16 @@ def test_gpu_pods_with_efa_get_the_fabric_and_none_of_the_harmful_variables(reso
 
 
 def test_a_run_ends_at_its_time_limit(resolved: Resolved, launcher: str) -> None:
-    objects = by_kind(resolved(launcher=launcher, max_hours=1.5))
-    spec = objects["Job"]["spec"] if "Job" in objects else objects["PyTorchJob"]["spec"]["runPolicy"]
-    assert spec["activeDeadlineSeconds"] == 5400
+    run = resolved(launcher=launcher, max_hours=1.5)
+    objects = by_kind(run)
+    if launcher == "volcano-job":
+        for spec in pod_specs(run):
+            assert command(spec)[:2] == ["timeout", "--foreground"]
+            assert command(spec)[3] == "5400"
+        assert {"exitCode": 124, "action": "TerminateJob"} in objects["Job"]["spec"]["policies"]
+    else:
+        (spec,) = [objects[kind]["spec"] for kind in ("Job", "PyTorchJob", "MPIJob") if kind in objects]
+        assert spec.get("runPolicy", spec)["activeDeadlineSeconds"] == 5400
 
 
 def test_a_pytorch_job_has_one_master_and_the_rest_workers_as_one_gang(resolved: Resolved) -> None:
@@ -187,3 +214,107 @@ def test_an_indexed_job_is_one_gang_of_the_teams_queue(resolved: Resolved) -> No
     template = objects[2]["spec"]["template"]
     assert template["metadata"]["annotations"]["scheduling.k8s.io/group-name"] == run_name(run)
     assert template["spec"]["schedulerName"] == "volcano"
+
+
+def test_a_volcano_job_is_one_gang_of_a_master_and_workers(resolved: Resolved) -> None:
+    job = by_kind(resolved(launcher="volcano-job", nodes=4, priority="normal"))["Job"]["spec"]
+    assert [(task["name"], task["replicas"], task["minAvailable"]) for task in job["tasks"]] == [
+        ("master", 1, 1),
+        ("worker", 3, 3),
+    ]
+    assert (job["minAvailable"], job["queue"], job["priorityClassName"]) == (4, "research", "normal")
+    assert job["schedulerName"] == "volcano"
+    assert [task["name"] for task in by_kind(resolved(launcher="volcano-job", nodes=1))["Job"]["spec"]["tasks"]] == [
+        "master"
+    ]
+
+
+def test_a_volcano_job_hands_the_plugins_ranks_to_torchrun(resolved: Resolved) -> None:
+    run = resolved(launcher="volcano-job", processes_per_node=3)
+    name, job = run_name(run), by_kind(run)["Job"]["spec"]
+    assert set(job["plugins"]) == {"svc", "env", "pytorch"}
+    assert job["plugins"]["svc"] == ["--publish-not-ready-addresses=true"]
+    for spec in pod_specs(run):
+        (trainer,) = spec["containers"]
+        assert trainer["command"][: 1 + 4] == [
+            "env",
+            "PET_NNODES=$(WORLD_SIZE)",
+            "PET_NODE_RANK=$(RANK)",
+            "PET_MASTER_ADDR=$(MASTER_ADDR)",
+            "PET_MASTER_PORT=$(MASTER_PORT)",
+        ]
+        assert environment(spec)["PET_NPROC_PER_NODE"] == "3"
+        assert f"{name}-master-0.{name}" in spec["initContainers"][0]["command"][-1]
+
+
+@pytest.mark.parametrize("restarts", [0, 3])
+def test_a_volcano_job_restarts_as_a_whole_but_not_on_a_wrong_configuration(resolved: Resolved, restarts: int) -> None:
+    run = resolved(launcher="volcano-job", restarts=restarts)
+    job = by_kind(run)["Job"]["spec"]
+    assert job["maxRetry"] == restarts + 1  # Volcano counts starts; 0 would mean its default, 3
+    # The first policy that fits decides, and an exit code is a failed pod as well.
+    assert job["policies"] == [
+        {"exitCode": 2, "action": "TerminateJob"},
+        {"events": ["PodFailed", "PodEvicted"], "action": "RestartJob"},
+    ]
+    assert job["tasks"][0]["policies"] == [{"event": "TaskCompleted", "action": "CompleteJob"}]
+    assert "policies" not in job["tasks"][1]
+    assert {spec["restartPolicy"] for spec in pod_specs(run)} == {"Never"}
+
+
+def test_an_mpi_job_waits_for_its_workers_which_are_the_gang(resolved: Resolved) -> None:
+    job = by_kind(resolved(launcher="mpi-job", nodes=3, processes_per_node=2, priority="normal"))["MPIJob"]["spec"]
+    assert {role: replica["replicas"] for role, replica in job["mpiReplicaSpecs"].items()} == {
+        "Launcher": 1,
+        "Worker": 3,
+    }
+    assert (job["slotsPerWorker"], job["launcherCreationPolicy"]) == (2, "WaitForWorkersReady")
+    # With the launcher in it, which is made after the workers, the gang would never be complete.
+    assert job["runPolicy"]["schedulingPolicy"] == {
+        "minAvailable": 3,
+        "queue": "research",
+        "priorityClass": "normal",
+    }
+    assert job["runPolicy"]["cleanPodPolicy"] == "Running"
+
+
+def test_an_mpi_job_is_restarted_by_its_launchers_job_alone(resolved: Resolved) -> None:
+    job = by_kind(resolved(launcher="mpi-job", restarts=5))["MPIJob"]["spec"]
+    assert job["runPolicy"]["backoffLimit"] == 5
+    policies = {role: replica["restartPolicy"] for role, replica in job["mpiReplicaSpecs"].items()}
+    assert policies == {"Launcher": "Never", "Worker": "OnFailure"}
+
+
+def test_an_mpi_jobs_launcher_takes_nothing_that_its_workers_could_use(resolved: Resolved) -> None:
+    worker, launcher = pod_specs(resolved(launcher="mpi-job", node_group="h100"))
+    assert worker["nodeSelector"]
+    assert worker["tolerations"]
+    assert not {"nodeSelector", "tolerations"} & set(launcher)
+    assert launcher["containers"][0]["resources"]["requests"] == {"cpu": "10m", "memory": "128Mi"}
+    assert set(launcher["containers"][0]["resources"]["limits"]) == {"memory"}
+
+
+def test_the_ranks_of_an_mpi_job_meet_at_its_first_worker(resolved: Resolved) -> None:
+    run = resolved(launcher="mpi-job")
+    for spec in pod_specs(run):
+        assert environment(spec)["MASTER_ADDR"] == f"{run_name(run)}-worker-0.{run_name(run)}"
+
+
+def test_an_mpi_job_and_the_image_agree_on_ssh(resolved: Resolved) -> None:
+    run = resolved(launcher="mpi-job")
+    (worker,) = pod_specs(run)[0]["containers"]
+    keys, port = by_kind(run)["MPIJob"]["spec"]["sshAuthMountPath"], worker["startupProbe"]["tcpSocket"]["port"]
+    dockerfile = dockerfile_of("mpi").read_text()
+    assert dockerfile.count(f"'Port {port}'") == 2  # the client's and the server's
+    assert f"'IdentityFile {keys}/id_rsa'" in dockerfile
+    assert f"'AuthorizedKeysFile {keys}/authorized_keys'" in dockerfile
+    assert f"_SSH_PORT = {port}\n" in (TRAINING / "core" / "mpi_launcher.py").read_text()
+    host_key = "/tmp/ssh_host_key"
+    assert f"'HostKey {host_key}'" in dockerfile
+    assert f'_HOST_KEY = Path("{host_key}")' in (TRAINING / "core" / "mpi_worker.py").read_text()
+
+
+def test_every_launcher_renders_what_its_schema_allows(resolved: Resolved, launcher: str) -> None:
+    run = resolved(launcher=launcher, node_group="a100", nodes=3, priority="normal", max_hours=1)
+    for manifest in manifests_of(run):
+        assert validate_manifest(manifest) == []

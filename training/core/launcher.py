@@ -1,7 +1,6 @@
 """One node's launcher: torchrun in this process, and its outcome as one message and one exit code."""
 
 import argparse
-import importlib.util
 import logging
 import os
 import re
@@ -22,6 +21,7 @@ from torch.distributed.launcher import api
 
 from training.core.agent import Agent, ToldToStop
 from training.core.exits import CONFIGURATION, CRASHED, DONE, STOPPED, ConfigurationError
+from training.core.modules import exists
 
 # What a pod's grace period is where none is named, and how much of it is kept for what follows the ranks' end.
 _GRACE_S = "40"
@@ -64,7 +64,7 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     if args.no_python or args.run_path:
         raise ConfigurationError("--no-python and --run-path do not apply: what is started is always a module")
     args.module = True
-    if not _exists(args.training_script):
+    if not exists(args.training_script):
         raise ConfigurationError(f"{args.training_script}: there is no such module; an example is training.mnist")
     if args.shutdown_timeout is None:
         args.shutdown_timeout = _shutdown_timeout_s()
@@ -77,13 +77,6 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
             if name.startswith("torch.distributed.elastic"):
                 logging.getLogger(name).setLevel(logging.CRITICAL)  # this module says it in one line
     return args
-
-
-def _exists(module: str) -> bool:
-    try:
-        return importlib.util.find_spec(module) is not None
-    except (ModuleNotFoundError, ValueError):  # a parent that is missing; a name that is none
-        return False
 
 
 def _shutdown_timeout_s() -> int:

@@ -15,19 +15,19 @@ def run_stays_within_its_budget(run: Run) -> Iterator[Problem]:
     budget = run.experiment.budget
     if budget is None:
         return
-    cost = cost_of(run)
+    cost, limits = cost_of(run), run.num_time_limits
     if cost.usd_per_hour is None:
         message = f"the price of {run.shape.name} is not known"
         yield Problem(("budget",), message, "drop `budget`, or use a type with a price")
     elif cost.usd_per_run is None:
         message = f"${cost.usd_per_hour:.2f} an hour without an end"
-        yield Problem(("max_hours",), message, f"set `max_hours: {budget.max_usd / cost.usd_per_hour:.1f}`")
+        yield Problem(("max_hours",), message, f"set `max_hours: {budget.max_usd / cost.usd_per_hour / limits:.1f}`")
     elif cost.usd_per_run > budget.max_usd:
         yield Problem(
             ("budget", "max_usd"),
-            f"{run.experiment.max_hours:g} hours at ${cost.usd_per_hour:.2f} are ${cost.usd_per_run:.2f}, above "
+            f"{run.most_hours:g} hours at ${cost.usd_per_hour:.2f} are ${cost.usd_per_run:.2f}, above "
             f"${budget.max_usd:.2f}",
-            f"set `max_hours: {budget.max_usd / cost.usd_per_hour:.1f}`, or raise the budget",
+            f"set `max_hours: {budget.max_usd / cost.usd_per_hour / limits:.1f}`, or raise the budget",
         )
 
 

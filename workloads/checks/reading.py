@@ -24,6 +24,7 @@ _READING = {
     "TY008": "A stack name that cannot name pods.",
     "TY009": "The experiment's platform does not exist or is invalid itself.",
     "TY014": "images.lock.json cannot be read.",
+    "TY015": "The program, or a module that its Settings extend, is no valid Python.",
 }
 for _identifier, _text in _READING.items():
     declare(Rule(id=_identifier, severity="error", text=_text))

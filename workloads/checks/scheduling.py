@@ -2,13 +2,18 @@
 
 from collections.abc import Iterator
 
+from infra.findings import listed
 from workloads.checks.registry import Problem, rule
+from workloads.image_sources import dockerfile_of, image_names
+from workloads.pod import uses_volcano
 from workloads.resolve import Run
 
 _RANK_VARIABLES = {
     *("MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "RANK", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK"),
-    *("NODE_RANK", "JOB_COMPLETION_INDEX"),
+    *("NODE_RANK", "JOB_COMPLETION_INDEX", "VC_TASK_INDEX", "VK_TASK_INDEX"),
 }
+# Debian's, as the Dockerfiles name it.
+_MPI_PACKAGE = "openmpi-bin"
 
 
 @rule("TY601")
@@ -18,7 +23,7 @@ def rank_variables_are_the_launchers(run: Run) -> Iterator[Problem]:
     The same value in every pod makes two rank 0s, or a master that nobody answers for.
     """
     for name in run.experiment.env:
-        if name in _RANK_VARIABLES or name.startswith(("PET_", "TRAINYARD_")):
+        if name in _RANK_VARIABLES or name.startswith(("PET_", "OMPI_COMM_", "TRAINYARD_")):
             yield Problem(("env", name), f"{name} is set for each pod by the launcher", "drop it")
 
 
@@ -29,6 +34,12 @@ def operator_is_installed(run: Run) -> Iterator[Problem]:
     The API server would refuse the object, or accept it with nobody there to start it.
     """
     training = run.platform.operators.training
+    if run.experiment.launcher == "volcano-job" and not uses_volcano(run.platform):
+        message = f"platform `{run.experiment.platform}` installs no Volcano"
+        yield Problem(("launcher",), message, "add `operators.volcano` to the platform, or use `indexed-job`")
+    if run.experiment.launcher == "mpi-job" and run.platform.operators.mpi is None:
+        message = f"platform `{run.experiment.platform}` installs no MPI operator"
+        yield Problem(("launcher",), message, "add `operators.mpi` to the platform, or use `indexed-job`")
     if run.experiment.launcher == "pytorch-job":
         if training is None:
             message = f"platform `{run.experiment.platform}` installs no Training Operator"
@@ -51,12 +62,42 @@ def gang_fits_the_quota(run: Run) -> Iterator[Problem]:
         "requests.aws.amazon.com/neuron": run.resources.neuron,
         "pods": 1,
     }
+    beside = {"pods": 1} if run.experiment.launcher == "mpi-job" else {}  # its launcher
     for resource, asked in per_pod.items():
         limit = run.team.quota.get(resource)
-        if isinstance(limit, int | float) and asked * run.experiment.nodes > limit:
-            total = asked * run.experiment.nodes
+        total = asked * run.experiment.nodes + beside.get(resource, 0)
+        if isinstance(limit, int | float) and total > limit:
             yield Problem(
                 ("nodes",),
                 f"{run.experiment.nodes} pods ask for {total:g} {resource}; team `{run.team.name}` may have {limit:g}",
-                f"lower `nodes` to {int(limit // asked)}, or raise the quota",
+                f"lower `nodes` to {int((limit - beside.get(resource, 0)) // asked)}, or raise the quota",
             )
+
+
+@rule("TY604", "info")
+def time_limit_covers_all_starts(run: Run) -> Iterator[Problem]:
+    """The time limit counts from the last start of the pods, so that a run with restarts may last longer.
+
+    A Volcano Job has no deadline of its own: each start of its pods gets `max_hours`. The other launchers hold it over
+    all starts, and over the wait for nodes.
+    """
+    hours, starts = run.experiment.max_hours, run.num_time_limits
+    if hours and starts > 1:
+        yield Problem(
+            ("max_hours",),
+            f"up to {starts} starts of {hours:g} hours, {run.most_hours:g} in all",
+            "set `restarts: 0`, or use `pytorch-job` or `indexed-job`, for a limit over all of them",
+        )
+
+
+@rule("TY605")
+def image_has_mpi(run: Run) -> Iterator[Problem]:
+    """`mpi-job` with an image of ours that holds neither Open MPI nor an ssh server.
+
+    Its workers would end at once, be started again without end, and no launcher would ever be made.
+    """
+    image = run.experiment.image
+    if run.experiment.launcher == "mpi-job" and image in image_names():
+        with_mpi = [name for name in image_names() if _MPI_PACKAGE in dockerfile_of(name).read_text()]
+        if image not in with_mpi:
+            yield Problem(("image",), f"image `{image}` holds no Open MPI", f"use one that does: {listed(with_mpi)}")

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from workloads.checks.registry import Problem, rule
 from workloads.image_sources import source_digest
-from workloads.images import is_locked_image, is_reference, locked_image
+from workloads.images import is_built, is_locked_image, is_reference, locked_image
 from workloads.resolve import Run
 
 
@@ -33,9 +33,9 @@ def image_is_pinned(run: Run) -> Iterator[Problem]:
 
 @rule("TY803", "info")
 def image_is_built(run: Run) -> Iterator[Problem]:
-    """The image was never built for the platform, so that no node could pull it."""
+    """The image was never built for the platform, so that no node could pull it: `pulumi up` refuses to try."""
     image, platform = run.experiment.image, run.experiment.platform
-    if is_locked_image(run) and locked_image(image, platform, run.platform.images) is None:
+    if not is_built(run):
         yield Problem(("image",), f"`{image}` was never built for platform `{platform}`", _build(image, platform))
 
 

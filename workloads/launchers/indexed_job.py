@@ -1,19 +1,18 @@
 """`indexed-job`: a plain Kubernetes Job with one completion per pod, and a headless Service for their names.
 
 It needs no operator. A pod's index is its node rank, and `<run>-0.<run>` is the master; an init container waits until
-that name resolves, so that torchrun's own time-out starts when there is somebody to meet. Under Volcano, a PodGroup of
-ours makes the pods a gang.
+that name resolves. Under Volcano, a PodGroup of ours makes the pods a gang.
 """
 
 from typing import Any
 
 from workloads.launchers.kind import LauncherKind
-from workloads.pod import Manifest, container_security, labels, metadata, pod_spec, uses_volcano
+from workloads.launchers.names import wait_for_master
+from workloads.pod import Manifest, labels, metadata, pod_spec, uses_volcano
 from workloads.resolve import Run
 
 _PORT = 29500  # torchrun's default
 _INDEX_LABEL = "batch.kubernetes.io/job-completion-index"
-_NAME_WAIT_S = 600
 # Exit code of training.launch for a configuration that no restart can mend.
 _CONFIGURATION_ERROR = 2
 # Pulumi would wait for a Job to finish and for a Service to have ready pods; a run is submitted, not awaited.
@@ -43,20 +42,10 @@ def _service(run: Run, name: str) -> Manifest:
 def _job(run: Run, name: str) -> Manifest:
     nodes = run.experiment.nodes
     spec = pod_spec(run, name, container="trainer", variables=_rendezvous(run, name))
-    trainer = spec["containers"][0]
     spec |= {
         "restartPolicy": "Never",
         "subdomain": name,
-        "initContainers": [
-            {
-                "name": "wait-for-master",
-                "image": trainer["image"],
-                "imagePullPolicy": trainer["imagePullPolicy"],
-                "command": ["timeout", str(_NAME_WAIT_S), "sh", "-c", _until_resolved(f"{name}-0.{name}")],
-                "securityContext": container_security(),
-                "resources": {"requests": {"cpu": "10m", "memory": "32Mi"}, "limits": {"memory": "64Mi"}},
-            }
-        ],
+        "initContainers": [wait_for_master(f"{name}-0.{name}", spec["containers"][0])],
     }
     annotations = {"scheduling.k8s.io/group-name": name} if uses_volcano(run.platform) else {}
     job: Manifest = {
@@ -85,10 +74,6 @@ def _job(run: Run, name: str) -> Manifest:
         "metadata": metadata(run, name, annotations=_NOT_AWAITED),
         "spec": job,
     }
-
-
-def _until_resolved(host: str) -> str:
-    return f"until getent hosts {host}; do sleep 1; done"
 
 
 def _rendezvous(run: Run, name: str) -> list[dict[str, Any]]:

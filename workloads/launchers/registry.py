@@ -4,7 +4,7 @@ import hashlib
 import json
 
 from workloads.config import Launcher
-from workloads.launchers import indexed_job, pytorch_job
+from workloads.launchers import indexed_job, mpi_job, pytorch_job, volcano_job
 from workloads.launchers.kind import LauncherKind
 from workloads.pod import Manifest
 from workloads.resolve import Run
@@ -12,6 +12,8 @@ from workloads.resolve import Run
 LAUNCHERS: dict[Launcher, LauncherKind] = {
     "indexed-job": indexed_job.LAUNCHER,
     "pytorch-job": pytorch_job.LAUNCHER,
+    "mpi-job": mpi_job.LAUNCHER,
+    "volcano-job": volcano_job.LAUNCHER,
 }
 
 

@@ -1,0 +1,85 @@
+"""TY6xx: what the launcher needs of the platform."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.workloads.conftest import EXPERIMENT, PLATFORM, merged, rules, write_stack
+from workloads.checks.check import StackReport, check
+
+Checked = Callable[..., StackReport]
+IMAGES = {"build": ["training", "mpi"]}
+
+
+@pytest.mark.parametrize(
+    ("launcher", "operators", "expected"),
+    [
+        ("pytorch-job", {"training": {}}, []),
+        ("pytorch-job", {"volcano": {}}, ["TY602"]),
+        ("pytorch-job", {"training": {"schemes": ["tfjob"]}}, ["TY602"]),
+        ("indexed-job", {}, []),
+        ("mpi-job", {"mpi": {}}, []),
+        ("mpi-job", {"training": {}}, ["TY602"]),
+        ("volcano-job", {"volcano": {}}, []),
+        ("volcano-job", {"training": {}}, ["TY602"]),
+    ],
+)
+def test_the_launchers_operator_must_be_on_the_platform(
+    tmp_path: Path, launcher: str, operators: dict[str, Any], expected: list[str]
+) -> None:
+    teams = [{"name": "default", "namespace": "training"}]
+    platform = {"operators": operators, "teams": teams, "images": IMAGES}
+    write_stack(tmp_path, "lab", "platform", merged(PLATFORM, platform))
+    changes = {"launcher": launcher, "image": "mpi"}
+    report = check(write_stack(tmp_path, "trial", "experiment", merged(EXPERIMENT, changes)))
+    assert rules(report) == expected
+
+
+@pytest.mark.parametrize("variable", ["RANK", "PET_NNODES", "OMPI_COMM_WORLD_RANK", "VC_TASK_INDEX", "VK_TASK_INDEX"])
+def test_variables_of_the_launcher_are_refused(checked: Checked, variable: str) -> None:
+    assert rules(checked(launcher="volcano-job", env={variable: "0"})) == ["TY601"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"launcher": "volcano-job", "max_hours": 2, "restarts": 3}, "up to 4 starts of 2 hours, 8 in all"),
+        ({"launcher": "volcano-job", "max_hours": 2, "restarts": 0}, None),
+        ({"launcher": "volcano-job"}, None),
+        ({"launcher": "indexed-job", "max_hours": 2}, None),
+    ],
+)
+def test_a_time_limit_that_restarts_extend_is_told(
+    checked: Checked, changes: dict[str, Any], expected: str | None
+) -> None:
+    told = [finding.message for finding in checked(**changes).findings if finding.rule == "TY604"]
+    assert told == ([expected] if expected else [])
+
+
+def test_an_mpi_job_needs_an_image_with_mpi(tmp_path: Path) -> None:
+    teams = [{"name": "default", "namespace": "training"}]
+    platform = {"operators": {"mpi": {}}, "teams": teams, "images": IMAGES}
+    write_stack(tmp_path, "lab", "platform", merged(PLATFORM, platform))
+
+    def found(image: str) -> list[str]:
+        changes = {"launcher": "mpi-job", "image": image}
+        return rules(check(write_stack(tmp_path, "trial", "experiment", merged(EXPERIMENT, changes))))
+
+    assert found("training") == ["TY605"]
+    assert found("mpi") == []
+    assert "TY605" not in found("registry.example.com/mine:1")
+
+
+def test_the_launcher_of_an_mpi_job_is_a_pod_of_the_quota(tmp_path: Path) -> None:
+    team = {"name": "default", "namespace": "training", "quota": {"pods": 3}}
+    platform = {"operators": {"mpi": {}}, "teams": [team], "images": IMAGES}
+    write_stack(tmp_path, "lab", "platform", merged(PLATFORM, platform))
+
+    def found(nodes: int) -> list[str]:
+        changes = {"launcher": "mpi-job", "image": "mpi", "nodes": nodes}
+        return rules(check(write_stack(tmp_path, "trial", "experiment", merged(EXPERIMENT, changes))))
+
+    assert found(2) == []
+    assert found(3) == ["TY603"]
