@@ -9,7 +9,8 @@ from typing import Any
 
 from workloads.flags import arguments, program_flags
 from workloads.launchers.kind import LauncherKind
-from workloads.pod import Manifest, labels, metadata, pod_spec, uses_volcano
+from workloads.launchers.kubeflow import run_policy
+from workloads.pod import Manifest, labels, metadata, pod_spec
 from workloads.resolve import Run
 
 # Named in training/images/mpi/Dockerfile too, in ssh's own configuration.
@@ -32,7 +33,7 @@ def manifests(run: Run, name: str) -> list[Manifest]:
                 "sshAuthMountPath": _SSH_KEYS,
                 # A launcher that is there from the start would take a worker's place in the gang.
                 "launcherCreationPolicy": "WaitForWorkersReady",
-                "runPolicy": _run_policy(run),
+                "runPolicy": run_policy(run),
                 "mpiReplicaSpecs": {"Launcher": _launcher(run, name), "Worker": _worker(run, name)},
             },
         }
@@ -69,23 +70,6 @@ def _template(run: Run, name: str, spec: Manifest) -> Manifest:
 def _variables(name: str) -> list[dict[str, Any]]:
     """Rank 0 is on the first host of the operator's file."""
     return [{"name": "MASTER_ADDR", "value": f"{name}-worker-0.{name}"}]
-
-
-def _run_policy(run: Run) -> Manifest:
-    policy: Manifest = {
-        # The launcher's Job counts its failures.
-        "backoffLimit": run.experiment.restarts,
-        # The launcher's pod stays for its log; the workers would hold their nodes for ever.
-        "cleanPodPolicy": "Running",
-    }
-    if run.experiment.max_hours:
-        policy["activeDeadlineSeconds"] = round(run.experiment.max_hours * 3600)
-    if uses_volcano(run.platform):
-        # The default counts the launcher as well, which is not there before the workers are.
-        policy["schedulingPolicy"] = {"minAvailable": run.experiment.nodes, "queue": run.queue}
-        if run.experiment.priority:
-            policy["schedulingPolicy"]["priorityClass"] = run.experiment.priority
-    return policy
 
 
 LAUNCHER = LauncherKind(

@@ -6,7 +6,8 @@ final, which is why `training.launch` keeps the two apart.
 """
 
 from workloads.launchers.kind import LauncherKind
-from workloads.pod import Manifest, labels, metadata, pod_spec, uses_volcano
+from workloads.launchers.kubeflow import run_policy
+from workloads.pod import Manifest, labels, metadata, pod_spec
 from workloads.resolve import Run
 
 # The operator injects its variables into the container of this name, and only there.
@@ -31,26 +32,11 @@ def manifests(run: Run, name: str) -> list[Manifest]:
             "metadata": metadata(run, name),
             "spec": {
                 "nprocPerNode": str(run.processes_per_node),
-                "runPolicy": _run_policy(run),
+                "runPolicy": run_policy(run),
                 "pytorchReplicaSpecs": replicas,
             },
         }
     ]
-
-
-def _run_policy(run: Run) -> Manifest:
-    policy: Manifest = {
-        "backoffLimit": run.experiment.restarts,
-        # Finished pods stay for their logs; those still running have nothing left to do.
-        "cleanPodPolicy": "Running",
-    }
-    if run.experiment.max_hours:
-        policy["activeDeadlineSeconds"] = round(run.experiment.max_hours * 3600)
-    if uses_volcano(run.platform):
-        policy["schedulingPolicy"] = {"minAvailable": run.experiment.nodes, "queue": run.queue}
-        if run.experiment.priority:
-            policy["schedulingPolicy"]["priorityClass"] = run.experiment.priority
-    return policy
 
 
 LAUNCHER = LauncherKind(
