@@ -37,6 +37,8 @@ def down() -> None:
 
 def env() -> None:
     """Prints what a shell needs to use the cluster: eval "$(make -s cluster-env)"."""
+    if not all(folder.exists() for folder in toolchain.command_folders()):
+        raise toolchain.BuildFailed("there is no cluster yet; first: make cluster")
     print(f"export KUBECONFIG={KUBECONFIG}")
     folders = [PROJECT / ".venv" / "bin"]
     if shutil.which("pulumi") is None:

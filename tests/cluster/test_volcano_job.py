@@ -17,9 +17,9 @@ STACK = "mnist-volcano"
 @pytest.mark.parametrize(
     ("script", "settings", "phase", "restarts"),
     [
-        ("exit 2", [], "Terminated", 0),
-        ("exit 138", ["restarts=0"], "Failed", 0),
-        ("exit 138", ["restarts=1"], "Failed", 1),
+        ("sleep 5; exit 2", [], "Terminated", 0),
+        ("sleep 5; exit 138", ["restarts=0"], "Failed", 0),
+        ("sleep 5; exit 138", ["restarts=1"], "Failed", 1),
         ("sleep 600", ["max_hours=0.002"], "Terminated", 0),
     ],
 )
