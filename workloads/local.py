@@ -11,6 +11,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Thread
 from types import FrameType
 
 from workloads.flags import arguments, program_flags
@@ -151,8 +152,9 @@ def _supervise(run: LocalRun, title: str) -> int:
     )
 
     def stop(number: int, frame: FrameType | None) -> None:
-        progress.say("stopping: saving a checkpoint first")
         process.terminate()
+        # By a thread: the signal may have come in the middle of a line, and that write cannot be entered again.
+        Thread(target=progress.say, args=["stopping: saving a checkpoint first"]).start()
 
     with Progress(title) as progress:
         previous = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
