@@ -1,6 +1,6 @@
 """The stand-in for pulumi-kubernetes under the real CLI, against a real API server with its controllers.
 
-Each test has a stack and a namespace of its own; the kubeconfig comes from $TRAINYARD_CLUSTER_KUBECONFIG.
+Each test has a stack and a namespace of its own.
 """
 
 import signal
