@@ -24,7 +24,7 @@ def test_a_run_does_not_notice_that_a_daemon_was_killed(platform: Checkout, daem
         restarts = [pod["status"]["containerStatuses"][0]["restartCount"] for pod in pods(run)]
     assert steps == sorted(set(steps))
     assert steps[-1] == 1500
-    assert restarts == [0, 0]
+    assert set(restarts) == {0}  # the operator may have removed a worker that ended a moment after the master
 
 
 def test_an_update_whose_cli_was_killed_is_finished_by_the_next(platform: Checkout) -> None:
