@@ -20,7 +20,7 @@ STACK = "mnist-volcano"
         ("sleep 5; exit 2", [], "Terminated", 0),
         ("sleep 5; exit 138", ["restarts=0"], "Failed", 0),
         ("sleep 5; exit 138", ["restarts=1"], "Failed", 1),
-        ("sleep 600", ["max_hours=0.002"], "Terminated", 0),
+        pytest.param("sleep 600", ["max_hours=0.002"], "Terminated", 0, marks=pytest.mark.slow),
     ],
 )
 def test_a_run_that_cannot_succeed_ends_and_leaves_its_logs(
