@@ -9,15 +9,12 @@ torchrun's options and PET_* variables apply; MODULE is a module's name. The exi
 TRAINYARD_GRACE_S is the time between SIGTERM and SIGKILL, in seconds, of whoever stops this process (40).
 """
 
-import signal
 import sys
 
-from training.core.exits import STOPPED
+from training.core.signals import end_at_once
 
 if __name__ == "__main__":
-    # The next import takes seconds, in which PID 1 of a container would not even die of SIGTERM.
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: sys.exit(STOPPED))
+    end_at_once()
 
     from training.core.launcher import launch
 

@@ -46,10 +46,11 @@ def _launchers() -> str:
         _GENERATED,
         "# Launchers",
         "",
-        "| launcher | rendezvous | restarts | gang | choose it for |",
-        "|---|---|---|---|---|",
+        "| launcher | rendezvous | variables | restarts | elasticity | gang | choose it for |",
+        "|---|---|---|---|---|---|---|",
         *(
-            f"| `{kind.name}` | {kind.rendezvous} | {kind.restarts} | {kind.gang} | {kind.choose_when} |"
+            f"| `{kind.name}` | {kind.rendezvous} | {kind.injects} | {kind.restarts} | {kind.elasticity} | {kind.gang} "
+            f"| {kind.choose_when} |"
             for kind in LAUNCHERS.values()
         ),
     ]

@@ -14,6 +14,9 @@ from tests.cluster.kube import everything
 from tests.cluster.paths import KUBECONFIG, PROJECT
 from tests.cluster.pulumi_cli import Checkout
 
+OWN = {"default", "kube-node-lease", "kube-public", "kube-system"}
+"""The namespaces that Kubernetes makes for itself."""
+
 
 @pytest.fixture(scope="session")
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
@@ -27,6 +30,8 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
 def platform(checkout: Checkout) -> Iterator[Checkout]:
     """The stack `local`, up. At the end it is destroyed, and the cluster must be as it was found."""
     before = everything()
+    if names := sorted(name for kind, _, name in map(str.split, before) if kind == "Namespace" and name not in OWN):
+        pytest.exit(f"the cluster holds {', '.join(names)} already; first: make cluster-down cluster", returncode=2)
     checkout.up("local")
     yield checkout
     checkout.destroy("local")

@@ -24,7 +24,10 @@ def running(checkout: Checkout, stack: str, *settings: str) -> Iterator[str]:
     checkout.select(stack)
     for setting in settings:
         key, _, value = setting.partition("=")
-        checkout.pulumi("config", "set", "--path", f"trainyard:experiment.{key}", value, "--stack", stack)
+        # By itself, Pulumi tells whole numbers and true from text, and takes 0.5 for text.
+        typed = ["--type", "float"] if "." in value and value.replace(".", "").isdigit() else []
+        where = f"trainyard:experiment.{key}"
+        checkout.pulumi("config", "set", "--path", where, value, *typed, "--stack", stack)
     try:
         checkout.up(stack)
         yield checkout.outputs(stack)["run"]

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from training.core.process import Processes, processes
-from training.core.stop import SIGNALS
+from training.core.signals import SIGNALS
 
 ROOT = Path(__file__).resolve().parents[2]
 WHO_AM_I = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")

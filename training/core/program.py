@@ -16,7 +16,7 @@ import tyro
 
 from training.core.exits import CRASHED, DONE, STOPPED, ConfigurationError, Exit, Stopped
 from training.core.settings import RunSettings
-from training.core.stop import ignore_from_now_on
+from training.core.signals import ignore_from_now_on
 
 Settings = TypeVar("Settings", bound=RunSettings)
 

@@ -13,7 +13,8 @@ from types import FrameType
 import torch
 import torch.distributed as dist
 
-SIGNALS = (signal.SIGTERM, signal.SIGINT)
+from training.core.signals import SIGNALS
+
 # Read early: a launcher may also be killed while its ranks still load their data.
 _PARENT = os.getppid()
 # Gloo takes about 0.4 ms of CPU for one question. Steps shorter than this share one, but never so many that a sudden
@@ -66,9 +67,3 @@ class StopRequest:
             return 0  # no step has been timed yet
         step_s = (self._asked_at - asked_before) / self._steps_since_asked
         return min(int(_INTERVAL_S / step_s), _MAX_SILENT_STEPS)
-
-
-def ignore_from_now_on() -> None:
-    """The work is done, and a late signal must not turn that into a failure."""
-    for number in SIGNALS:
-        signal.signal(number, signal.SIG_IGN)

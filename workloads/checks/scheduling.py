@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from infra.findings import listed
 from workloads.checks.registry import Problem, rule
 from workloads.image_sources import dockerfile_of, image_names
-from workloads.pod import uses_volcano
+from workloads.launchers.registry import LAUNCHERS
 from workloads.resolve import Run
 
 _RANK_VARIABLES = {
@@ -14,6 +14,7 @@ _RANK_VARIABLES = {
 }
 # Debian's, as the Dockerfiles name it.
 _MPI_PACKAGE = "openmpi-bin"
+_OPERATORS = {"volcano": "Volcano", "training": "Training Operator", "mpi": "MPI operator"}
 
 
 @rule("TY601")
@@ -33,20 +34,18 @@ def operator_is_installed(run: Run) -> Iterator[Problem]:
 
     The API server would refuse the object, or accept it with nobody there to start it.
     """
-    training = run.platform.operators.training
-    if run.experiment.launcher == "volcano-job" and not uses_volcano(run.platform):
-        message = f"platform `{run.experiment.platform}` installs no Volcano"
-        yield Problem(("launcher",), message, "add `operators.volcano` to the platform, or use `indexed-job`")
-    if run.experiment.launcher == "mpi-job" and run.platform.operators.mpi is None:
-        message = f"platform `{run.experiment.platform}` installs no MPI operator"
-        yield Problem(("launcher",), message, "add `operators.mpi` to the platform, or use `indexed-job`")
-    if run.experiment.launcher == "pytorch-job":
-        if training is None:
-            message = f"platform `{run.experiment.platform}` installs no Training Operator"
-            yield Problem(("launcher",), message, "add `operators.training` to the platform, or use `indexed-job`")
-        elif "pytorchjob" not in training.schemes:
-            message = "the platform's Training Operator does not serve PyTorchJobs"
-            yield Problem(("launcher",), message, "add pytorchjob to `operators.training.schemes` of the platform")
+    kind = LAUNCHERS[run.experiment.launcher]
+    operators = run.platform.operators
+    if kind.operator is None:
+        return
+    name, installed = _OPERATORS[kind.operator], getattr(operators, kind.operator)
+    if installed is None or not getattr(installed, "enabled", True):
+        message = f"platform `{run.experiment.platform}` installs no {name}"
+        add = f"add `operators.{kind.operator}` to the platform, or use `indexed-job`"
+        yield Problem(("launcher",), message, add if installed is None else f"set `operators.{kind.operator}.enabled`")
+    elif kind.scheme and kind.scheme not in installed.schemes:
+        message = f"the platform's {name} does not serve the kind `{kind.scheme}`"
+        yield Problem(("launcher",), message, f"add {kind.scheme} to `operators.training.schemes` of the platform")
 
 
 @rule("TY603")

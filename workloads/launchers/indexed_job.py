@@ -103,8 +103,11 @@ def _pod_group(run: Run, name: str) -> Manifest:
 LAUNCHER = LauncherKind(
     name="indexed-job",
     manifests=manifests,
-    rendezvous="static: the pod's index and the headless Service's names, set here",
+    operator=None,
+    rendezvous="static: the pod's index and the headless Service's names",
+    injects="PET_*, set here; the rank is a label of the Job controller's",
     restarts="the Job controller, pod by pod; exit code 2 fails the run at once, evictions do not count",
+    elasticity="none",
     gang="PodGroup made here, all pods",
     choose_when="a cluster without the Training Operator, or a run that should depend on Kubernetes alone",
 )

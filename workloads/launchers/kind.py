@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 from workloads.pod import Manifest
 from workloads.resolve import Run
@@ -14,7 +15,14 @@ class LauncherKind:
     name: str
     manifests: Callable[[Run, str], list[Manifest]]
     """The objects of a run under a name, in the order in which they are created."""
+    operator: Literal["volcano", "training", "mpi"] | None
+    """Key of `operators` in the platform's stack file: whose job kind it is. None: Kubernetes' own."""
+    scheme: str | None = None
+    """Of `operators.training.schemes`."""
     rendezvous: str
+    injects: str
+    """Which variables the processes read, and who sets them."""
     restarts: str
+    elasticity: str
     gang: str
     choose_when: str

@@ -42,8 +42,12 @@ def manifests(run: Run, name: str) -> list[Manifest]:
 LAUNCHER = LauncherKind(
     name="pytorch-job",
     manifests=manifests,
-    rendezvous="static: the operator injects PET_* with the master's Service name",
+    operator="training",
+    scheme="pytorchjob",
+    rendezvous="static: the master's Service name",
+    injects="PET_*, by the operator",
     restarts="the operator, pod by pod, on exit codes of 128 and above",
+    elasticity="none",
     gang="PodGroup made by the operator, all pods",
     choose_when="the default for torchrun programs where the Training Operator is installed",
 )

@@ -97,8 +97,11 @@ def _prefix(run: Run) -> list[str]:
 LAUNCHER = LauncherKind(
     name="volcano-job",
     manifests=manifests,
-    rendezvous="static: ranks and master of Volcano's pytorch plugin, handed to torchrun as PET_*",
+    operator="volcano",
+    rendezvous="static: ranks and master of Volcano's pytorch plugin",
+    injects="RANK, WORLD_SIZE and MASTER_* by the plugin, which `env` hands to torchrun as PET_*",
     restarts="Volcano, the whole gang at once, evictions count; exit code 2 ends the run at once",
+    elasticity="none",
     gang="PodGroup made by Volcano, all pods",
     choose_when="a cluster with Volcano alone, where its own tools (`vcctl job`) should see the run",
 )
