@@ -57,6 +57,11 @@ class Run:
         return self.experiment.nodes * self.processes_per_node
 
     @property
+    def fewest_nodes(self) -> int:
+        """How many pods must be there for the run to go on."""
+        return self.experiment.elastic.min if self.experiment.elastic else self.experiment.nodes
+
+    @property
     def data_parallel(self) -> int:
         """Copies of the model that see different samples."""
         return self.world_size // self.experiment.parallelism.model_processes

@@ -54,6 +54,16 @@ def gangs(run: str) -> list[dict[str, Any]]:
     return [group for group in get("podgroups", "-n", NAMESPACE) if group["metadata"]["name"].startswith(run)]
 
 
+def is_declared_unschedulable(run: str) -> bool:
+    """Waits until Volcano has looked at the gang and said that it does not fit."""
+
+    def said() -> bool:
+        conditions = [condition for group in gangs(run) for condition in group.get("status", {}).get("conditions", [])]
+        return any(condition["type"] == "Unschedulable" for condition in conditions)
+
+    return until(said, within_s=60, what=lambda: get("podgroups", "-n", NAMESPACE))
+
+
 def metrics(checkout: Checkout, stack: str, run: str) -> list[dict[str, Any]]:
     """The lines of metrics.jsonl that the run has written so far."""
     path = volume() / "ckpt" / stack / run / "metrics.jsonl"

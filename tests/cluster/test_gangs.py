@@ -6,9 +6,9 @@ import pytest
 import yaml
 
 from infra.nodes import Nodes, nodes_of
-from tests.cluster.experiments import NAMESPACE, gangs, running, until_running, until_succeeded
+from tests.cluster.experiments import is_declared_unschedulable, running, until_running, until_succeeded
 from tests.cluster.fleet import add_nodes, remove_nodes
-from tests.cluster.kube import get, phases, pods, until
+from tests.cluster.kube import phases, pods, until
 from tests.cluster.pulumi_cli import Checkout
 from workloads.stacks import PlatformStack, load
 
@@ -22,7 +22,7 @@ def test_a_gang_of_which_only_half_fits_waits_whole_and_starts_when_room_appears
     with running(platform, "mnist", "args.steps=20000") as first:
         until_running(first, 2)
         with running(platform, "mnist-indexed", "args.steps=100") as second:
-            assert _is_declared_unschedulable(second)
+            assert is_declared_unschedulable(second)
             assert phases(second) == ["Pending", "Pending"]
             assert not any(_node_of(pod) for pod in pods(second))
 
@@ -56,7 +56,7 @@ def test_a_gang_of_four_waits_for_its_fourth_node(platform: Checkout, fleet: Nod
     add_nodes(fleet, 3)
     settings = ["platform=local", "nodes=4", f"launcher={launcher}", "volumes[0].name=distributed-training-shared"]
     with running(platform, "fsdp", *settings) as run:
-        assert _is_declared_unschedulable(run)
+        assert is_declared_unschedulable(run)
         assert not any(_node_of(pod) for pod in pods(run))
 
         add_nodes(fleet, 1, first=3)
@@ -66,16 +66,6 @@ def test_a_gang_of_four_waits_for_its_fourth_node(platform: Checkout, fleet: Nod
             limits = pod["spec"]["containers"][0]["resources"]["limits"]
             assert int(limits["nvidia.com/gpu"]) == _GPUS
             assert int(limits["vpc.amazonaws.com/efa"]) == _EFAS
-
-
-def _is_declared_unschedulable(run: str) -> bool:
-    """Waits until Volcano has looked at the gang and said that it does not fit."""
-
-    def said() -> bool:
-        conditions = [condition for group in gangs(run) for condition in group.get("status", {}).get("conditions", [])]
-        return any(condition["type"] == "Unschedulable" for condition in conditions)
-
-    return until(said, within_s=60, what=lambda: get("podgroups", "-n", NAMESPACE))
 
 
 def _node_of(pod: dict[str, object]) -> object:

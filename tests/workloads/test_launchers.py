@@ -278,6 +278,22 @@ def test_an_mpi_job_waits_for_its_workers_which_are_the_gang(resolved: Resolved)
     assert job["runPolicy"]["cleanPodPolicy"] == "Running"
 
 
+def test_an_elastic_run_has_workers_alone_and_starts_with_the_fewest(resolved: Resolved) -> None:
+    run = resolved(nodes=3, elastic={"min": 2, "max": 4}, restarts=5, node_group="a100")
+    job = by_kind(run)["PyTorchJob"]["spec"]
+    assert job["elasticPolicy"] == {
+        "minReplicas": 2,
+        "maxReplicas": 4,
+        "rdzvBackend": "c10d",
+        "rdzvId": run_name(run),
+        "maxRestarts": 5,
+    }
+    assert {role: spec["replicas"] for role, spec in job["pytorchReplicaSpecs"].items()} == {"Worker": 3}
+    assert job["runPolicy"]["schedulingPolicy"]["minAvailable"] == 2
+    (wait,) = pod_specs(run)[0]["initContainers"]
+    assert f"{run_name(run)}-worker-0" in wait["command"][-1]
+
+
 def test_an_mpi_job_is_restarted_by_its_launchers_job_alone(resolved: Resolved) -> None:
     job = by_kind(resolved(launcher="mpi-job", restarts=5))["MPIJob"]["spec"]
     assert job["runPolicy"]["backoffLimit"] == 5

@@ -2,7 +2,8 @@
 
 It reports the ranks that failed first, not those that its own shutdown killed; it does not wait 30 s for survivors of a
 crash; it starts nothing again that would end in the same way; and once told to stop it says how each rank ended, so
-that an orderly stop can be told from one that lost work.
+that an orderly stop can be told from one that lost work. Where the number of nodes may change, ranks that stopped
+because another node leaves are started again among those that are left.
 """
 
 from torch.distributed.elastic.agent.server.api import DEFAULT_ROLE, RunResult, WorkerGroup, WorkerState
@@ -27,6 +28,8 @@ class ToldToStop(SignalException):  # type: ignore[misc]  # torch is not analyse
 class Agent(LocalElasticAgent):  # type: ignore[misc]
     """The parent of one node's ranks."""
 
+    is_elastic = False
+    """Whether the run goes on with fewer nodes, or more."""
     is_meeting = False
     """Whether it waits for the other nodes, in which it may be deaf to signals: the waiting is done in C."""
 
@@ -45,17 +48,26 @@ class Agent(LocalElasticAgent):  # type: ignore[misc]
             super()._rendezvous(worker_group)
         finally:
             Agent.is_meeting = False
+        if Agent.is_elastic and worker_group.group_rank == 0:
+            nodes = worker_group.group_world_size
+            print(f"training on {nodes} node{'' if nodes == 1 else 's'}", flush=True)
 
     def _monitor_workers(self, worker_group: WorkerGroup) -> RunResult:
         failed = {local_rank: code for local_rank, code in self._exit_codes().items() if code}
         if not failed:
             return super()._monitor_workers(worker_group)
+        if Agent.is_elastic and set(failed.values()) == {STOPPED}:
+            self._restart_workers(worker_group)  # all ranks have saved, for one of them was told to stop
+            return RunResult(state=WorkerState.HEALTHY)
         if {CONFIGURATION, STOPPED} & set(failed.values()):
             self._remaining_restarts = 0
         self._shutdown(timeout=_SURVIVORS_S)
         result = super()._monitor_workers(worker_group)
         first = {rank: failure for rank, failure in result.failures.items() if failure.local_rank in failed}
         return RunResult(state=result.state, failures=first)
+
+    def _stop_workers(self, worker_group: WorkerGroup) -> None:
+        self._shutdown(timeout=self._shutdown_timeout)  # torchrun's 30 s may not do for saving
 
     def _failures(self, exit_codes: dict[int, int]) -> dict[int, ProcessFailure]:
         return {

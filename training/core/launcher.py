@@ -17,6 +17,7 @@ from typing import NoReturn
 from torch.distributed import run as torchrun
 from torch.distributed.elastic.multiprocessing import SignalException
 from torch.distributed.elastic.multiprocessing.errors import ChildFailedError, ProcessFailure
+from torch.distributed.elastic.rendezvous.api import RendezvousClosedError, RendezvousConnectionError
 from torch.distributed.launcher import api
 
 from training.core.agent import Agent, ToldToStop
@@ -38,6 +39,10 @@ def launch(arguments: list[str]) -> int:
             args.log_dir = args.log_dir or error_files
             _handle_signals()
             api.LocalElasticAgent = Agent
+            Agent.is_elastic = _is_elastic(args.nnodes)
+            if Agent.is_elastic:
+                # Else a newcomer waits for an address that rank 0 does not announce a second time (torch 2.15).
+                os.environ.setdefault("TORCH_DISABLE_SHARE_RDZV_TCP_STORE", "1")
             torchrun.run(args)
         except ChildFailedError as failed:
             return _blame(args.training_script, failed.failures)
@@ -45,6 +50,9 @@ def launch(arguments: list[str]) -> int:
             return _after_stop(args.training_script, told, args.shutdown_timeout)
         except SignalException:
             return STOPPED  # before any rank had started
+        except (RendezvousClosedError, RendezvousConnectionError) as lost:
+            _say(f"{args.training_script}: the other nodes are gone: {lost}")
+            return CRASHED
         except _BAD_OPTIONS as error:
             _say(str(error))
             return CONFIGURATION
@@ -77,6 +85,11 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
             if name.startswith("torch.distributed.elastic"):
                 logging.getLogger(name).setLevel(logging.CRITICAL)  # this module says it in one line
     return args
+
+
+def _is_elastic(nnodes: str) -> bool:
+    fewest, _, most = nnodes.partition(":")
+    return bool(most) and int(fewest) < int(most)
 
 
 def _shutdown_timeout_s() -> int:

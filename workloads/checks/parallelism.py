@@ -24,18 +24,23 @@ def degrees_divide_the_world(run: Run) -> Iterator[Problem]:
 def batch_divides(run: Run) -> Iterator[Problem]:
     """The global batch is no multiple of micro batch × data-parallel copies.
 
-    Every optimizer step takes a whole number of forward passes on every copy: global % (micro × copies) must be 0.
+    Every optimizer step takes a whole number of forward passes on every copy: global % (micro × copies) must be 0, for
+    an elastic run with every number of nodes that it may have.
     """
-    batch, copies = run.experiment.batch, run.data_parallel
-    if batch is None or run.world_size % run.experiment.parallelism.model_processes:
-        return
-    each = (batch.micro or 1) * copies
-    if batch.global_ % each:
+    batch, elastic = run.experiment.batch, run.experiment.elastic
+    model_processes = run.experiment.parallelism.model_processes
+    sizes = range(elastic.min, elastic.max + 1) if elastic else [run.experiment.nodes]
+    for nodes in sizes:
+        copies, rest = divmod(nodes * run.processes_per_node, model_processes)
+        each = ((batch and batch.micro) or 1) * copies
+        if batch is None or rest or batch.global_ % each == 0:
+            continue
         below, above = batch.global_ // each * each, (batch.global_ // each + 1) * each
         micro = f"micro {batch.micro} × " if batch.micro else ""
+        on = f" on {nodes} of {elastic.min} to {elastic.max} nodes" if elastic else ""
         yield Problem(
             ("batch", "global"),
-            f"{batch.global_} samples do not divide into {micro}{copies} data-parallel copies",
+            f"{batch.global_} samples do not divide into {micro}{copies} data-parallel copies{on}",
             f"nearest that do: {f'{below} or ' if below else ''}{above}",
         )
 

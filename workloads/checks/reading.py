@@ -30,7 +30,6 @@ for _identifier, _text in _READING.items():
     declare(Rule(id=_identifier, severity="error", text=_text))
 
 _NOT_YET = {
-    "elastic": "every pod of the gang is needed",
     "preflight": "nodes are not tested before the program starts",
     "replace": "an edit always makes a new run",
     "tracking": "metrics go to metrics.jsonl and the log alone",

@@ -89,6 +89,26 @@ def time_limit_covers_all_starts(run: Run) -> Iterator[Problem]:
         )
 
 
+@rule("TY606")
+def elasticity_is_possible(run: Run) -> Iterator[Problem]:
+    """`elastic` with a launcher whose pods are all needed, around another number of `nodes`, or without a checkpoint.
+
+    The ranks start anew, from the last checkpoint, whenever a pod comes or goes.
+    """
+    experiment, elastic = run.experiment, run.experiment.elastic
+    if elastic is None:
+        return
+    if not LAUNCHERS[experiment.launcher].is_elastic:
+        able = listed([f"`{name}`" for name, kind in LAUNCHERS.items() if kind.is_elastic])
+        yield Problem(("elastic",), f"`{experiment.launcher}` needs every pod of the gang", f"drop it, or use {able}")
+    elif not elastic.min <= experiment.nodes <= elastic.max:
+        message = f"`nodes` is {experiment.nodes}, outside {elastic.min} to {elastic.max}"
+        yield Problem(("nodes",), message, "start with a number of pods that the run may continue with")
+    elif experiment.checkpoint is None or not experiment.checkpoint.resume:
+        message = "without a checkpoint to resume from, all steps are lost when a pod comes or goes"
+        yield Problem(("elastic",), message, "add `checkpoint` with a path on a shared volume, and `resume`")
+
+
 @rule("TY605")
 def image_has_mpi(run: Run) -> Iterator[Problem]:
     """`mpi-job` with an image of ours that holds neither Open MPI nor an ssh server.

@@ -107,7 +107,6 @@ LAUNCHER = LauncherKind(
     rendezvous="static: the pod's index and the headless Service's names",
     injects="PET_*, set here; the rank is a label of the Job controller's",
     restarts="the Job controller, pod by pod; exit code 2 fails the run at once, evictions do not count",
-    elasticity="none",
     gang="PodGroup made here, all pods",
     choose_when="a cluster without the Training Operator, or a run that should depend on Kubernetes alone",
 )

@@ -23,6 +23,8 @@ class LauncherKind:
     injects: str
     """Which variables the processes read, and who sets them."""
     restarts: str
-    elasticity: str
+    elasticity: str = "none: every pod of the gang is needed"
+    is_elastic: bool = False
+    """Whether `elastic` has an effect."""
     gang: str
     choose_when: str

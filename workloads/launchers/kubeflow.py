@@ -9,7 +9,10 @@ from workloads.resolve import Run
 
 
 def run_policy(run: Run) -> Manifest:
-    """The `runPolicy`. The gang is one pod for each node: mpirun's own, which the kind would count too, holds none."""
+    """The `runPolicy`. The gang is one pod for each node: mpirun's own, which the kind would count too, holds none.
+
+    An elastic run starts with as few as it goes on with.
+    """
     policy: Manifest = {
         "backoffLimit": run.experiment.restarts,
         # Finished pods stay for their logs; those still running have nothing left to do, and would hold their nodes.
@@ -18,7 +21,7 @@ def run_policy(run: Run) -> Manifest:
     if run.experiment.max_hours:
         policy["activeDeadlineSeconds"] = round(run.experiment.max_hours * 3600)
     if uses_volcano(run.platform):
-        policy["schedulingPolicy"] = {"minAvailable": run.experiment.nodes, "queue": run.queue}
+        policy["schedulingPolicy"] = {"minAvailable": run.fewest_nodes, "queue": run.queue}
         if run.experiment.priority:
             policy["schedulingPolicy"]["priorityClass"] = run.experiment.priority
     return policy

@@ -79,7 +79,6 @@ LAUNCHER = LauncherKind(
     rendezvous="mpirun over ssh, with the operator's file of hosts; rank 0 is on the first worker",
     injects="OMPI_* by mpirun, from which `training.mpi` sets torch's; MASTER_ADDR is set here",
     restarts="the launcher's Job, all ranks at once; it cannot tell exit code 2 apart, and tries that again too",
-    elasticity="none",
     gang="PodGroup made by the operator, all workers; the launcher follows them",
     choose_when="programs that want mpirun; an image with Open MPI and ssh, such as `mpi`",
 )

@@ -101,7 +101,6 @@ LAUNCHER = LauncherKind(
     rendezvous="static: ranks and master of Volcano's pytorch plugin",
     injects="RANK, WORLD_SIZE and MASTER_* by the plugin, which `env` hands to torchrun as PET_*",
     restarts="Volcano, the whole gang at once, evictions count; exit code 2 ends the run at once",
-    elasticity="none",
     gang="PodGroup made by Volcano, all pods",
     choose_when="a cluster with Volcano alone, where its own tools (`vcctl job`) should see the run",
 )

@@ -23,6 +23,8 @@ CASES: list[tuple[dict[str, Any], list[str]]] = [
     ({"batch": {"global": 500, "micro": 2}, "parallelism": {"tensor": 2}}, ["TY302"]),
     ({"batch": {"global": 24}}, ["TY302"]),
     ({"batch": {"global": 8, "micro": 1}}, ["TY302"]),
+    ({"batch": {"global": 48}, "elastic": {"min": 1, "max": 3}}, []),
+    ({"batch": {"global": 64}, "elastic": {"min": 1, "max": 3}}, ["TY302"]),
     ({"processes_per_node": 8}, []),
     ({"processes_per_node": 4}, ["TY304"]),
     ({"processes_per_node": 16}, ["TY304"]),

@@ -37,6 +37,23 @@ def test_the_launchers_operator_must_be_on_the_platform(
     assert rules(report) == expected
 
 
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"nodes": 2}, []),
+        ({"nodes": 4}, ["TY606"]),
+        ({"launcher": "indexed-job"}, ["TY606"]),
+        ({"launcher": "volcano-job"}, ["TY606"]),
+        ({"checkpoint": ..., "volumes": []}, ["TY606"]),
+        ({"checkpoint": {"path": "/shared/ckpt", "resume": False}}, ["TY606"]),
+    ],
+)
+def test_elasticity_needs_a_launcher_a_starting_number_and_a_checkpoint(
+    checked: Checked, changes: dict[str, Any], expected: list[str]
+) -> None:
+    assert rules(checked(elastic={"min": 1, "max": 3}, **changes)) == expected
+
+
 @pytest.mark.parametrize("variable", ["RANK", "PET_NNODES", "OMPI_COMM_WORLD_RANK", "VC_TASK_INDEX", "VK_TASK_INDEX"])
 def test_variables_of_the_launcher_are_refused(checked: Checked, variable: str) -> None:
     assert rules(checked(launcher="volcano-job", env={variable: "0"})) == ["TY601"]
