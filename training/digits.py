@@ -1,19 +1,14 @@
-"""Handwritten digits as tensors: scikit-learn's, which ship with the package, or MNIST's own files."""
+"""Handwritten digits as tensors of torch."""
 
-import gzip
-import math
 from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from sklearn.datasets import load_digits
-from torch.nn import functional
 
-from training.core.exits import ConfigurationError
+from training import digit_arrays
+from training.digit_arrays import SIDE, DigitArrays
 
-SIDE = 28
-# An idx file opens with two zero bytes, the type of its numbers (8: unsigned bytes) and the number of its dimensions.
-_UNSIGNED_BYTES = b"\x00\x00\x08"
+__all__ = ["SIDE", "Digits", "bundled_digits", "mnist_digits"]
 
 
 @dataclass(frozen=True)
@@ -22,6 +17,10 @@ class Digits:
 
     images: torch.Tensor
     labels: torch.Tensor
+
+    @classmethod
+    def of(cls, arrays: DigitArrays) -> "Digits":
+        return cls(torch.from_numpy(arrays.images), torch.from_numpy(arrays.labels))
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -34,48 +33,10 @@ class Digits:
 
 
 def bundled_digits() -> tuple[Digits, Digits]:
-    """scikit-learn's 1,797 digits of 8 × 8 pixels, enlarged: a training set and a fifth held out."""
-    bundle = load_digits()
-    small = torch.from_numpy(bundle.images).float().unsqueeze(1) * (255 / 16)
-    images = functional.interpolate(small, size=(SIDE, SIDE), mode="bilinear").squeeze(1).round().to(torch.uint8)
-    everything = Digits(images, torch.from_numpy(bundle.target).long())
-    # The same split for every seed, so that accuracies compare.
-    shuffled = torch.randperm(len(everything), generator=torch.Generator().manual_seed(0))
-    num_held_out = len(everything) // 5
-    return everything[shuffled[num_held_out:]], everything[shuffled[:num_held_out]]
+    train, held_out = digit_arrays.bundled_digits()
+    return Digits.of(train), Digits.of(held_out)
 
 
 def mnist_digits(folder: Path) -> tuple[Digits, Digits]:
-    """MNIST from its four idx files, plain or gzipped: 60,000 to train on and 10,000 held out."""
-    return _idx_pair(folder, "train"), _idx_pair(folder, "t10k")
-
-
-def _idx_pair(folder: Path, part: str) -> Digits:
-    images = _read_idx(folder, f"{part}-images-idx3-ubyte", dimensions=3)
-    labels = _read_idx(folder, f"{part}-labels-idx1-ubyte", dimensions=1)
-    if images.shape[1:] != (SIDE, SIDE):
-        raise ConfigurationError(f"--data {folder}: {part} images are {tuple(images.shape[1:])}, not {SIDE} × {SIDE}")
-    if len(images) != len(labels) or len(images) == 0:
-        raise ConfigurationError(f"--data {folder}: {part} has {len(images)} images and {len(labels)} labels")
-    if labels.max() > 9:
-        raise ConfigurationError(f"--data {folder}: {part} has a label {int(labels.max())}: they must be digits")
-    return Digits(images, labels.long())
-
-
-def _read_idx(folder: Path, name: str, *, dimensions: int) -> torch.Tensor:
-    path = next((path for path in (folder / name, folder / f"{name}.gz") if path.exists()), None)
-    if path is None:
-        raise ConfigurationError(f"--data {folder}: there is no {name}, nor {name}.gz")
-    try:
-        content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-    except (OSError, EOFError) as error:
-        raise ConfigurationError(f"--data: cannot read {path}: {error}") from None
-    header = 4 + 4 * dimensions
-    if content[:4] != _UNSIGNED_BYTES + bytes([dimensions]) or len(content) < header:
-        raise ConfigurationError(f"--data: {path} is not an idx file of bytes in {dimensions} dimensions")
-    shape = [int.from_bytes(content[place : place + 4], "big") for place in range(4, header, 4)]
-    if len(content) - header != math.prod(shape):
-        raise ConfigurationError(
-            f"--data: {path} holds {len(content) - header} bytes of data, and its header says {math.prod(shape)}"
-        )
-    return torch.frombuffer(bytearray(content[header:]), dtype=torch.uint8).reshape(shape)
+    train, held_out = digit_arrays.mnist_digits(folder)
+    return Digits.of(train), Digits.of(held_out)

@@ -18,10 +18,8 @@ from training.core.process import Processes, processes
 from training.core.program import start
 from training.core.replicas import replicate
 from training.core.settings import RunSettings
+from training.digit_arrays import DEVIATION, MEAN
 from training.digits import SIDE, Digits, bundled_digits, mnist_digits
-
-# Of MNIST's training images, in units of 0 to 1.
-MEAN, DEVIATION = 0.1307, 0.3081
 
 
 @dataclass(frozen=True, kw_only=True)

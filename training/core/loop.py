@@ -98,7 +98,7 @@ class Run:
     def micro_batches(self) -> Iterator[MicroBatch]:
         """This rank's share of the step, cut into forward passes."""
         plan = self._batches
-        share = self._order.take(self.samples + self._procs.rank * plan.per_rank, plan.per_rank)
+        share = torch.from_numpy(self._order.take(self.samples + self._procs.rank * plan.per_rank, plan.per_rank))
         for number, samples in enumerate(share.split(plan.micro_batch), start=1):
             is_last = number == plan.num_micro_batches
             yield MicroBatch(samples=samples, weight=1 / plan.num_micro_batches, is_last=is_last)

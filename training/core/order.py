@@ -8,9 +8,12 @@ is one integer, the number of samples taken, which is all that a checkpoint has 
 import hashlib
 from dataclasses import dataclass
 
-import torch
+import numpy as np
+import numpy.typing as npt
 
 from training.core.exits import ConfigurationError
+
+Samples = npt.NDArray[np.int64]
 
 
 class SampleOrder:
@@ -19,9 +22,9 @@ class SampleOrder:
     def __init__(self, num_samples: int, *, seed: int) -> None:
         self._num_samples = num_samples
         self._seed = seed
-        self._epochs: dict[int, torch.Tensor] = {}
+        self._epochs: dict[int, Samples] = {}
 
-    def take(self, start: int, count: int) -> torch.Tensor:
+    def take(self, start: int, count: int) -> Samples:
         """The samples from position `start` on, across the end of an epoch if need be."""
         parts = []
         while count > 0:
@@ -30,20 +33,20 @@ class SampleOrder:
             parts.append(part)
             start += len(part)
             count -= len(part)
-        return torch.cat(parts)
+        return np.concatenate(parts)
 
-    def _epoch(self, epoch: int) -> torch.Tensor:
+    def _epoch(self, epoch: int) -> Samples:
         if epoch not in self._epochs:
-            generator = torch.Generator().manual_seed(_mixed(self._seed, epoch))
+            generator = np.random.Generator(np.random.PCG64(_mixed(self._seed, epoch)))
             # Only the newest is worth its memory: positions do not go back.
-            self._epochs = {epoch: torch.randperm(self._num_samples, generator=generator)}
+            self._epochs = {epoch: generator.permutation(self._num_samples)}
         return self._epochs[epoch]
 
 
 def _mixed(seed: int, epoch: int) -> int:
     """One seed out of two numbers, such that seed 0's second epoch is not seed 1's first."""
     digest = hashlib.blake2b(f"{seed} {epoch}".encode(), digest_size=8).digest()
-    return int.from_bytes(digest, "big") >> 1  # manual_seed takes 63 bits and a sign
+    return int.from_bytes(digest, "big")
 
 
 @dataclass(frozen=True, kw_only=True)
