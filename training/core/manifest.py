@@ -51,10 +51,7 @@ class Manifest:
             raise ValueError(f"its {NAME} cannot be read ({error})") from None
 
     def write(self, folder: Path) -> None:
-        with (folder / NAME).open("w") as file:
-            json.dump(asdict(self), file, indent=1)
-            file.flush()
-            os.fsync(file.fileno())
+        write_durably(folder / NAME, json.dumps(asdict(self), indent=1).encode())
 
     def damage(self, folder: Path, *, rank: int, world_size: int) -> str | None:
         """What is wrong with this rank's share of the files; None when they are whole."""
@@ -77,6 +74,14 @@ class Manifest:
             if there != here:
                 return f"parameter {name} is {there or 'absent'} there and {here or 'absent'} here"
         return None
+
+
+def write_durably(path: Path, content: bytes) -> None:
+    """As a file that a crash of the machine does not take back."""
+    with path.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def fsync_folder(folder: Path) -> None:

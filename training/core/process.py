@@ -8,14 +8,13 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TypeVar, cast
+from typing import cast
 
 import torch
 import torch.distributed as dist
 
 from training.core.exits import ConfigurationError, Stopped
-
-Value = TypeVar("Value")
+from training.core.peers import Peers, Value
 
 # torch's own default, in torchrun and in torch.distributed.
 _MASTER_PORT = "29500"
@@ -33,18 +32,12 @@ class Place:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Processes:
-    """This process and its peers."""
+class Processes(Peers):
+    """This process and its peers, by torch.distributed."""
 
-    rank: int
-    world_size: int
     device: torch.device
     control: dist.ProcessGroup
     """A gloo group for what the processes agree on: it needs no device, and never waits behind gradients."""
-
-    @property
-    def is_first(self) -> bool:
-        return self.rank == 0
 
     def from_first(self, value: Value) -> Value:
         """Rank 0's value, on every rank."""
@@ -63,11 +56,6 @@ class Processes:
         total = torch.tensor(value, dtype=torch.float64)
         dist.all_reduce(total, group=self.control)
         return float(total) / self.world_size
-
-    def say(self, line: str) -> None:
-        """Print once, not once for each rank."""
-        if self.is_first:
-            print(line, flush=True)
 
 
 @contextmanager

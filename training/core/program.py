@@ -15,10 +15,10 @@ from typing import NoReturn, TypeVar
 import tyro
 
 from training.core.exits import CRASHED, DONE, STOPPED, ConfigurationError, Exit, Stopped
-from training.core.settings import RunSettings
+from training.core.settings import StepSettings
 from training.core.signals import ignore_from_now_on
 
-Settings = TypeVar("Settings", bound=RunSettings)
+Settings = TypeVar("Settings", bound=StepSettings)
 
 
 def start(main: Callable[[Settings], None], settings_type: type[Settings]) -> NoReturn:

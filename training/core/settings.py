@@ -9,11 +9,12 @@ from pathlib import Path
 from training.core.exits import ConfigurationError
 
 # Counts of which zero makes no sense.
-_POSITIVE = ("steps", "global_batch", "micro_batch", "log_every_steps", "checkpoint_every_steps", "checkpoint_keep")
+_POSITIVE = ("steps", "log_every_steps", "checkpoint_every_steps", "checkpoint_keep")
+_POSITIVE_BATCHES = ("global_batch", "micro_batch")
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunSettings:
+class StepSettings:
     """Flags of every program."""
 
     steps: int = 1000
@@ -21,12 +22,6 @@ class RunSettings:
 
     seed: int = 0
     """Decides the initial weights and the order of the samples."""
-
-    global_batch: int = 128
-    """Samples of one optimizer step, over all processes."""
-
-    micro_batch: int | None = None
-    """Samples of one process in one forward pass; its share of a step is then accumulated. None: all at once."""
 
     log_every_steps: int = 10
     """Steps from one line of progress to the next."""
@@ -44,10 +39,28 @@ class RunSettings:
     """Start at step 0, also after a restart; the checkpoints that are there go once the first new one is complete."""
 
     def __post_init__(self) -> None:
-        for name in _POSITIVE:
+        self._require_positive(_POSITIVE)
+
+    def _require_positive(self, names: tuple[str, ...]) -> None:
+        for name in names:
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise ConfigurationError(f"{flag(name)} {value}: must be at least 1")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunSettings(StepSettings):
+    """Flags of every program that learns in batches."""
+
+    global_batch: int = 128
+    """Samples of one optimizer step, over all processes."""
+
+    micro_batch: int | None = None
+    """Samples of one process in one forward pass; its share of a step is then accumulated. None: all at once."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._require_positive(_POSITIVE_BATCHES)
 
 
 def flag(name: str) -> str:

@@ -5,18 +5,13 @@ asynchronous maximum over every rank's "was I told to stop?", and closes with re
 arrived, so that agreeing costs no waiting and never touches a GPU's queue.
 """
 
-import os
-import signal
 import time
-from types import FrameType
 
 import torch
 import torch.distributed as dist
 
-from training.core.signals import SIGNALS
+from training.core.stop_signal import StopSignal
 
-# Read early: a launcher may also be killed while its ranks still load their data.
-_PARENT = os.getppid()
 # Gloo takes about 0.4 ms of CPU for one question. Steps shorter than this share one, but never so many that a sudden
 # slow step would use up the grace period.
 _INTERVAL_S = 0.1
@@ -28,27 +23,20 @@ class StopRequest:
 
     def __init__(self, group: dist.ProcessGroup) -> None:
         self._group = group
-        self._told = False
+        self._signal = StopSignal()
         self._silent_steps = 0
         self._steps_since_asked = 0
         self._asked_at: float | None = None
         self._question: dist.Work | None = None
-        for number in SIGNALS:
-            signal.signal(number, self._on_signal)
-
-    def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
-        self._told = True
 
     def ask(self) -> None:
         """Open a step: send what this rank knows, if it is time."""
         self._steps_since_asked += 1
         if self._steps_since_asked <= self._silent_steps:
             return
-        # A launcher that was killed can pass no signal on, and its ranks must not outlive it.
-        told = self._told or os.getppid() != _PARENT
         # Clocks differ and the steps of the next question must not: rank 0's pace, the others' zero, and the maximum.
         silent_steps = self._steps_per_interval() if dist.get_rank() == 0 else 0
-        self._answer = torch.tensor([told, silent_steps])
+        self._answer = torch.tensor([self._signal.told, silent_steps])
         self._question = dist.all_reduce(self._answer, dist.ReduceOp.MAX, group=self._group, async_op=True)
 
     def agreed(self) -> bool:
