@@ -21,6 +21,13 @@ help: ## list the targets
 	$(PIP) install --quiet -r requirements-dev.txt
 	@touch $@
 
+# Libraries that do not go together with those of the core: one environment for each image that has some.
+.venvs/%/installed: training/requirements/%.txt
+	@test -x .venvs/$*/bin/python || $(PYTHON) -m venv .venvs/$*
+	@echo "installing $< into .venvs/$*"
+	.venvs/$*/bin/python -m pip --disable-pip-version-check install --progress-bar on -r $<
+	@touch $@
+
 install: .venv/installed ## make .venv and install what the demo needs
 
 demo: .venv/installed ## train on this machine, resume, draw the loss, check and plan every stack

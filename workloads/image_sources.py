@@ -34,6 +34,12 @@ def base_of(image: str) -> str:
     return found[1]
 
 
+def requirements_of(image: str) -> str:
+    """The name of the file in training/requirements/ that it installs."""
+    (path,) = [Path(source) for source in _copied(image) if source.startswith("training/requirements/")]
+    return path.stem
+
+
 @cache
 def source_digest(image: str) -> str:
     """Of the path and content of every source file."""

@@ -1,32 +1,34 @@
-"""Runs an experiment on this machine: one node, torchrun over gloo, the platform's volumes as folders.
+"""Runs an experiment on this machine: as one node, over gloo or its like, with the platform's volumes as folders.
 
-The program and its flags are those of the cluster; only paths below a volume's mount become paths below
-`runs/<stack>/volumes/`. Everything that a run leaves is in `runs/<stack>/`.
+torchrun starts the processes, or each starts as a pod of its launcher does. The program and its flags are those of the
+cluster; only paths below a volume's mount become paths below `runs/<stack>/volumes/`. All that a run leaves is in
+`runs/<stack>/`.
 """
 
-import ctypes
 import os
-import signal
-import subprocess
+import socket
 import sys
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Thread
-from types import FrameType
 
 from workloads.flags import arguments, program_flags
+from workloads.image_sources import image_names, requirements_of
+from workloads.launchers.registry import LAUNCHERS
 from workloads.loss_curve import draw_loss_curve
 from workloads.memory import GIB, parameters_of
 from workloads.programs import PROJECT, flags_of
-from workloads.progress import Progress
 from workloads.resolve import Run
 from workloads.stacks import ExperimentStack
+from workloads.supervise import supervise
 
 RUNS = PROJECT / "runs"
 _RUN_NAME = "local"
 # fp32 weights, gradients and Adam's moments; each process holds all of it unless it is sharded.
 _STATE_BYTES = 16
 _CONFIGURATION_ERROR = 2
+# What requirements.txt installs into the project's own environment.
+_OWN_REQUIREMENTS = "training"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +39,8 @@ class LocalRun:
     folder: Path
     checkpoints: Path
     command: list[str]
-    environment: dict[str, str]
+    environments: list[dict[str, str]]
+    """One for each process that is started with the command."""
 
     @property
     def metrics(self) -> Path:
@@ -47,12 +50,13 @@ class LocalRun:
 def run_locally(stack: ExperimentStack, *, processes: int | None, steps: int | None, folder: Path | None = None) -> int:
     """Runs the experiment to its end, showing progress; returns the program's exit code."""
     num_processes = processes or _default_processes(stack.run)
-    refusal = _too_big(stack.run, num_processes)
+    refusal = _too_big(stack.run, num_processes) or _not_installed(stack.run)
     if refusal:
         print(refusal, file=sys.stderr)
         return _CONFIGURATION_ERROR
     run = _prepare(stack, num_processes, steps, (folder or RUNS / stack.file.stack).resolve())
-    exit_code = _supervise(run, title=f"{stack.file.stack} on {num_processes} processes")
+    title = f"{stack.file.stack} on {num_processes} processes"
+    exit_code = supervise(run.command, run.environments, folder=PROJECT, title=title)
     _leave_results(run)
     return exit_code
 
@@ -79,20 +83,52 @@ def _prepare(stack: ExperimentStack, num_processes: int, steps: int | None, fold
             folder=folder,
             checkpoints=checkpoints,
             command=list(experiment.program.command),
-            environment=environment,
+            environments=[environment],
         )
     flags = {name: _on_this_machine(value, mounts) for name, value in program_flags(experiment).items()}
     if steps is not None:
         flags["steps"] = steps
     if "checkpoint-path" in flags_of(experiment.module):
         checkpoints = Path(str(flags.setdefault("checkpoint-path", str(checkpoints))))
-    torchrun = ["--standalone", "--nproc-per-node", str(num_processes)]
+    venv = _environment_of(stack.run)
+    python = str(venv / "bin" / "python") if venv else sys.executable
+    kind = LAUNCHERS[experiment.launcher]
+    if kind.local_variables:
+        starter, own_variables = ["training.solo"], kind.local_variables(_free_ports(num_processes))
+    else:
+        starter = ["training.launch", "--standalone", "--nproc-per-node", str(num_processes)]
+        own_variables = [{}]
     return LocalRun(
         stack=stack.file.stack,
         folder=folder,
         checkpoints=checkpoints,
-        command=[sys.executable, "-m", "training.launch", *torchrun, experiment.module, *arguments(flags)],
-        environment=environment,
+        command=[python, "-m", *starter, experiment.module, *arguments(flags)],
+        environments=[{**environment, **variables} for variables in own_variables],
+    )
+
+
+def _free_ports(count: int) -> list[int]:
+    """Ports of this machine, so that two runs at a time do not take each other's processes for their own."""
+    with ExitStack() as held:
+        return [held.enter_context(socket.create_server(("localhost", 0))).getsockname()[1] for _ in range(count)]
+
+
+def _environment_of(run: Run) -> Path | None:
+    """The virtual environment with the libraries of the run's image; None: those of the core, which are here."""
+    image = run.experiment.image
+    requirements = requirements_of(image) if image in image_names() else _OWN_REQUIREMENTS
+    return None if requirements == _OWN_REQUIREMENTS else PROJECT / ".venvs" / requirements
+
+
+def _not_installed(run: Run) -> str | None:
+    """Why the program's libraries are not there; None when they are."""
+    venv = _environment_of(run)
+    if run.experiment.module is None or venv is None or (venv / "installed").exists():
+        return None
+    name = venv.relative_to(PROJECT)
+    return (
+        f"error: image `{run.experiment.image}` has libraries of its own, and {name} with them is not made yet\n"
+        f"    fix: make {name}/installed"
     )
 
 
@@ -134,44 +170,6 @@ def _too_big(run: Run, num_processes: int) -> str | None:
         f"    fix: try a smaller shape here: run {run.stack} --set model.layers=2 --set model.hidden=256 "
         "--set model.heads=4 --set model.kv_heads=4 --set model.sequence=128"
     )
-
-
-def _supervise(run: LocalRun, title: str) -> int:
-    """Starts the program, passes signals on, and shows what it says."""
-    process = subprocess.Popen(
-        run.command,
-        cwd=PROJECT,
-        env=run.environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        # A session of its own: Ctrl-C reaches the launcher once, through us, and not every rank besides.
-        start_new_session=True,
-        preexec_fn=_die_with_parent if sys.platform == "linux" else None,
-    )
-
-    def stop(number: int, frame: FrameType | None) -> None:
-        process.terminate()
-        # By a thread: the signal may have come in the middle of a line, and that write cannot be entered again.
-        Thread(target=progress.say, args=["stopping: saving a checkpoint first"]).start()
-
-    with Progress(title) as progress:
-        previous = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
-        try:
-            assert process.stdout is not None
-            for line in process.stdout:
-                progress.line(line.rstrip("\n"))
-            return process.wait()
-        finally:
-            for number, handler in previous.items():
-                signal.signal(number, handler)
-
-
-def _die_with_parent() -> None:
-    """Even `kill -9` of this process must not leave a run behind that writes to the same folder as the next."""
-    pr_set_pdeathsig = 1
-    ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGTERM)
 
 
 def _leave_results(run: LocalRun) -> None:

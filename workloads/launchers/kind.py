@@ -19,6 +19,11 @@ class LauncherKind:
     """Key of `operators` in the platform's stack file: whose job kind it is. None: Kubernetes' own."""
     scheme: str | None = None
     """Of `operators.training.schemes`."""
+    starts: Literal["torchrun", "mpirun", "itself"] = "torchrun"
+    """What starts the processes of a pod; `itself`: the pod's command is its only one."""
+    local_variables: Callable[[list[int]], list[dict[str, str]]] | None = None
+    """For processes that find each other without torchrun: the environment of each of several on one machine, given a
+    free port for each."""
     rendezvous: str
     injects: str
     """Which variables the processes read, and who sets them."""

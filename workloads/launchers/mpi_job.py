@@ -76,6 +76,7 @@ LAUNCHER = LauncherKind(
     name="mpi-job",
     manifests=manifests,
     operator="mpi",
+    starts="mpirun",
     rendezvous="mpirun over ssh, with the operator's file of hosts; rank 0 is on the first worker",
     injects="OMPI_* by mpirun, from which `training.mpi` sets torch's; MASTER_ADDR is set here",
     restarts="the launcher's Job, all ranks at once; it cannot tell exit code 2 apart, and tries that again too",
