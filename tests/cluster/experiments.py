@@ -11,7 +11,13 @@ from tests.cluster.kube import get, kubectl, logs, phases, pods, until
 from tests.cluster.pulumi_cli import Checkout
 
 NAMESPACE = "training"
-_JOB_KINDS = ("pytorchjobs.kubeflow.org", "jobs.batch", "jobs.batch.volcano.sh", "mpijobs.kubeflow.org")
+_JOB_KINDS = (
+    "pytorchjobs.kubeflow.org",
+    "tfjobs.kubeflow.org",
+    "jobs.batch",
+    "jobs.batch.volcano.sh",
+    "mpijobs.kubeflow.org",
+)
 
 
 @contextmanager

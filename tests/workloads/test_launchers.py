@@ -1,5 +1,6 @@
 """What each launcher promises, asserted on its manifests."""
 
+import json
 from collections.abc import Callable
 from itertools import dropwhile
 from typing import Any, get_args
@@ -17,6 +18,13 @@ from workloads.resolve import Run
 
 Resolved = Callable[..., Run]
 
+REPLICAS = {
+    "PyTorchJob": "pytorchReplicaSpecs",
+    "TFJob": "tfReplicaSpecs",
+}
+"""Where the kinds of the Training Operator keep their pods."""
+STARTERS = {"torchrun": ["training.launch"], "mpirun": ["training.mpi", "launch"], "itself": ["training.solo"]}
+
 
 def by_kind(run: Run) -> dict[str, Manifest]:
     return {manifest["kind"]: manifest for manifest in manifests_of(run)}
@@ -28,9 +36,8 @@ def pod_specs(run: Run) -> list[Manifest]:
     if "MPIJob" in objects:
         replicas = objects["MPIJob"]["spec"]["mpiReplicaSpecs"]
         return [replicas[role]["template"]["spec"] for role in ("Worker", "Launcher")]
-    if "PyTorchJob" in objects:
-        replicas = objects["PyTorchJob"]["spec"]["pytorchReplicaSpecs"].values()
-        return [replica["template"]["spec"] for replica in replicas]
+    for kind in REPLICAS.keys() & objects.keys():
+        return [replica["template"]["spec"] for replica in objects[kind]["spec"][REPLICAS[kind]].values()]
     job = objects["Job"]["spec"]
     return [replica["template"]["spec"] for replica in job.get("tasks", [job])]
 
@@ -116,7 +123,7 @@ def test_the_program_gets_the_typed_keys_and_its_own_flags(resolved: Resolved, l
     run = resolved(launcher=launcher, args={"steps": 10, "seed": 3}, batch={"global": 64, "micro": 8})
     words = command(program_spec(run))
     starter, flags_from = words[: words.index("training.mnist")], words.index("training.mnist") + 1
-    assert starter == ["python", "-m", *(["training.mpi", "launch"] if launcher == "mpi-job" else ["training.launch"])]
+    assert starter == ["python", "-m", *STARTERS[LAUNCHERS[run.experiment.launcher].starts]]
     flags = dict(zip(words[flags_from::2], words[flags_from + 1 :: 2], strict=True))
     assert flags["--global-batch"] == "64"
     assert flags["--micro-batch"] == "8"
@@ -156,7 +163,7 @@ def test_a_run_ends_at_its_time_limit(resolved: Resolved, launcher: str) -> None
             assert command(spec)[3] == "5400"
         assert {"exitCode": 124, "action": "TerminateJob"} in objects["Job"]["spec"]["policies"]
     else:
-        (spec,) = [objects[kind]["spec"] for kind in ("Job", "PyTorchJob", "MPIJob") if kind in objects]
+        (spec,) = [objects[kind]["spec"] for kind in ("Job", "MPIJob", *REPLICAS) if kind in objects]
         assert spec.get("runPolicy", spec)["activeDeadlineSeconds"] == 5400
 
 
@@ -328,6 +335,35 @@ def test_an_mpi_job_and_the_image_agree_on_ssh(resolved: Resolved) -> None:
     host_key = "/tmp/ssh_host_key"
     assert f"'HostKey {host_key}'" in dockerfile
     assert f'_HOST_KEY = Path("{host_key}")' in (TRAINING / "core" / "mpi_worker.py").read_text()
+
+
+def test_a_tf_job_is_one_gang_of_workers_which_all_have_to_succeed(resolved: Resolved) -> None:
+    job = by_kind(resolved(launcher="tf-job", nodes=3, priority="normal"))["TFJob"]["spec"]
+    (worker,) = job["tfReplicaSpecs"].values()
+    assert list(job["tfReplicaSpecs"]) == ["Worker"]
+    assert (worker["replicas"], worker["restartPolicy"]) == (3, "ExitCode")
+    assert job["successPolicy"] == "AllWorkers"
+    assert job["runPolicy"]["schedulingPolicy"] == {
+        "minAvailable": 3,
+        "queue": "research",
+        "priorityClass": "normal",
+    }
+
+
+def test_a_tf_job_leaves_its_variable_to_the_operator(resolved: Resolved) -> None:
+    (spec,) = pod_specs(resolved(launcher="tf-job"))
+    (container,) = spec["containers"]
+    assert container["name"] == "tensorflow"  # the one that the operator looks for
+    assert "TF_CONFIG" not in environment(spec)
+
+
+def test_on_one_machine_tf_job_gives_each_process_its_place_among_all() -> None:
+    local_variables = LAUNCHERS["tf-job"].local_variables
+    assert local_variables
+    configs = [json.loads(variables["TF_CONFIG"]) for variables in local_variables([5001, 5002, 5003])]
+    assert [config["task"] for config in configs] == [{"type": "worker", "index": rank} for rank in range(3)]
+    for config in configs:
+        assert config["cluster"] == {"worker": ["localhost:5001", "localhost:5002", "localhost:5003"]}
 
 
 def test_every_launcher_renders_what_its_schema_allows(resolved: Resolved, launcher: str) -> None:

@@ -10,7 +10,7 @@ from workloads.resolve import Run
 
 _RANK_VARIABLES = {
     *("MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "RANK", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK"),
-    *("NODE_RANK", "JOB_COMPLETION_INDEX", "VC_TASK_INDEX", "VK_TASK_INDEX"),
+    *("NODE_RANK", "JOB_COMPLETION_INDEX", "VC_TASK_INDEX", "VK_TASK_INDEX", "TF_CONFIG"),
 }
 # Debian's, as the Dockerfiles name it.
 _MPI_PACKAGE = "openmpi-bin"
@@ -120,3 +120,18 @@ def image_has_mpi(run: Run) -> Iterator[Problem]:
         with_mpi = [name for name in image_names() if _MPI_PACKAGE in dockerfile_of(name).read_text()]
         if image not in with_mpi:
             yield Problem(("image",), f"image `{image}` holds no Open MPI", f"use one that does: {listed(with_mpi)}")
+
+
+@rule("TY607")
+def one_process_per_pod(run: Run) -> Iterator[Problem]:
+    """A launcher that starts one process per pod, with more of them in `processes_per_node`.
+
+    Its processes find each other without torchrun, and nothing in the pod would start the others. One process uses all
+    accelerators of its pod where its library can; otherwise give each pod one.
+    """
+    if LAUNCHERS[run.experiment.launcher].starts == "itself" and run.processes_per_node != 1:
+        yield Problem(
+            ("processes_per_node",),
+            f"`{run.experiment.launcher}` starts one process per pod, not {run.processes_per_node}",
+            "set `processes_per_node: 1`, and more `nodes` for more processes",
+        )
