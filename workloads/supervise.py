@@ -1,13 +1,13 @@
 """Runs the processes of a local run together: one output, one Ctrl-C, and no survivors of a crash."""
 
 import ctypes
-import os
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from queue import Queue
 from threading import Lock, Thread
 from types import FrameType
 
@@ -21,33 +21,34 @@ _SURVIVORS_S = 5
 
 def supervise(command: list[str], environments: list[dict[str, str]], *, folder: Path, title: str) -> int:
     """Starts one process for each environment, shows what they say, and returns the code of the first that failed."""
-    reading, writing = os.pipe()
-    processes = [
-        subprocess.Popen(
-            command,
-            cwd=folder,
-            env=environment,
-            stdout=writing,
-            stderr=subprocess.STDOUT,
-            # A session of its own: Ctrl-C reaches each process once, through us, and not those that it starts besides.
-            start_new_session=True,
-            preexec_fn=_die_with_parent if sys.platform == "linux" else None,
-        )
-        for environment in environments
-    ]
-    os.close(writing)
-    group = _Group(processes)
-    with Progress(title) as progress, _passing_on_signals(group, progress), os.fdopen(reading, errors="replace") as out:
-        for line in out:
-            progress.line(line.rstrip("\n"))
+    group = _Group([_start(command, environment, folder) for environment in environments])
+    with Progress(title) as progress, _passing_on_signals(group, progress):
+        for line in group.lines():
+            progress.line(line)
         return group.exit_code()
+
+
+def _start(command: list[str], environment: dict[str, str], folder: Path) -> "subprocess.Popen[str]":
+    return subprocess.Popen(
+        command,
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        # A session of its own: Ctrl-C reaches each process once, through us, and not those that it starts besides.
+        start_new_session=True,
+        preexec_fn=_die_with_parent if sys.platform == "linux" else None,
+    )
 
 
 class _Group:
     """Processes that live and die together."""
 
-    def __init__(self, processes: list["subprocess.Popen[bytes]"]) -> None:
+    def __init__(self, processes: list["subprocess.Popen[str]"]) -> None:
         self._processes = processes
+        self._lines: Queue[str | None] = Queue()
         self._lock = Lock()
         self._first_failure = _DONE
         self._watchers = [Thread(target=self._watch, args=[process]) for process in processes]
@@ -58,13 +59,22 @@ class _Group:
         for process in self._processes:
             process.terminate()
 
+    def lines(self) -> Iterator[str]:
+        """What any of them says, line by line, until the last has ended."""
+        for _ in self._processes:
+            yield from iter(self._lines.get, None)
+
     def exit_code(self) -> int:
         for watcher in self._watchers:
             watcher.join()
         return self._first_failure
 
-    def _watch(self, process: "subprocess.Popen[bytes]") -> None:
+    def _watch(self, process: "subprocess.Popen[str]") -> None:
+        assert process.stdout is not None
+        for line in process.stdout:
+            self._lines.put(line.rstrip("\n"))
         code = process.wait()
+        self._lines.put(None)
         with self._lock:
             if code == _DONE or self._first_failure:
                 return

@@ -54,8 +54,8 @@ def begin(*arguments: object, processes: int | None = 2, **variables: str) -> su
     )
 
 
-def finish(process: subprocess.Popen[str]) -> Outcome:
-    output, errors = process.communicate(timeout=TIMEOUT_S)
+def finish(process: subprocess.Popen[str], *, timeout_s: float = TIMEOUT_S) -> Outcome:
+    output, errors = process.communicate(timeout=timeout_s)
     ours = [line for line in errors.splitlines(keepends=True) if _NO_NAME_SERVICE not in line]
     return Outcome(process.returncode, output, "".join(ours))
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.workloads.conftest import EXPERIMENT, OWN_COMMAND, PLATFORM, merged, write_stack
-from workloads.local import _default_processes, _on_this_machine, _too_big
+from workloads.local import _default_processes, _on_this_machine, _prepare, _too_big, run_locally
 from workloads.loss_curve import draw_loss_curve
 from workloads.programs import PROJECT
 from workloads.progress import parse_line
@@ -117,6 +117,28 @@ def test_a_command_of_the_users_own_runs_as_it_is(lab: Path) -> None:
     path = write_stack(lab, "own", "experiment", merged(EXPERIMENT, own))
     code, output = finish(start(path, lab / "run"))
     assert (code, "mine" in output) == (7, True)
+
+
+def test_a_kind_without_torchrun_starts_its_processes_itself(lab: Path) -> None:
+    changes = {"launcher": "tf-job", "program": "training.mnist"}
+    stack = load_experiment(write_stack(lab, "lone", "experiment", merged(EXPERIMENT, changes)))
+    run = _prepare(stack, 2, None, lab / "run")
+    assert run.command[1:4] == ["-m", "training.solo", "training.mnist"]
+    first, second = (json.loads(environment["TF_CONFIG"]) for environment in run.environments)
+    assert (first["task"]["index"], second["task"]["index"]) == (0, 1)
+    assert first["cluster"] == second["cluster"]
+
+
+def test_an_image_with_libraries_of_its_own_needs_them_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_stack(tmp_path, "lab", "platform", merged(PLATFORM, {"images": {"build": ["training", "tensorflow"]}}))
+    changes = {"launcher": "tf-job", "image": "tensorflow"}
+    stack = load_experiment(write_stack(tmp_path, "own-libraries", "experiment", merged(EXPERIMENT, changes)))
+    monkeypatch.setattr("workloads.local.PROJECT", tmp_path)
+    assert run_locally(stack, processes=2, steps=1, folder=tmp_path / "run") == 2
+    assert "fix: make .venvs/tensorflow/installed" in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
 
 
 def test_a_path_below_a_mount_becomes_a_folder_here() -> None:

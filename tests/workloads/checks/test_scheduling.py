@@ -24,6 +24,8 @@ IMAGES = {"build": ["training", "mpi"]}
         ("mpi-job", {"training": {}}, ["TY602"]),
         ("volcano-job", {"volcano": {}}, []),
         ("volcano-job", {"training": {}}, ["TY602"]),
+        ("tf-job", {"training": {}}, []),
+        ("tf-job", {"training": {"schemes": ["pytorchjob"]}}, ["TY602"]),
     ],
 )
 def test_the_launchers_operator_must_be_on_the_platform(
@@ -54,7 +56,7 @@ def test_elasticity_needs_a_launcher_a_starting_number_and_a_checkpoint(
     assert rules(checked(elastic={"min": 1, "max": 3}, **changes)) == expected
 
 
-@pytest.mark.parametrize("variable", ["RANK", "PET_NNODES", "OMPI_COMM_WORLD_RANK", "VC_TASK_INDEX", "VK_TASK_INDEX"])
+@pytest.mark.parametrize("variable", ["RANK", "PET_NNODES", "OMPI_COMM_WORLD_RANK", "VC_TASK_INDEX", "TF_CONFIG"])
 def test_variables_of_the_launcher_are_refused(checked: Checked, variable: str) -> None:
     assert rules(checked(launcher="volcano-job", env={variable: "0"})) == ["TY601"]
 
@@ -100,3 +102,19 @@ def test_the_launcher_of_an_mpi_job_is_a_pod_of_the_quota(tmp_path: Path) -> Non
 
     assert found(2) == []
     assert found(3) == ["TY603"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"launcher": "tf-job"}, []),
+        ({"launcher": "tf-job", "processes_per_node": 2}, ["TY607"]),
+        ({"launcher": "tf-job", "node_group": "a100"}, ["TY607"]),  # by default one process for each of its 8 GPUs
+        ({"launcher": "tf-job", "node_group": "a100", "processes_per_node": 1}, []),
+        ({"launcher": "pytorch-job", "processes_per_node": 2}, []),
+    ],
+)
+def test_a_launcher_of_lone_processes_refuses_more_of_them(
+    checked: Checked, changes: dict[str, Any], expected: list[str]
+) -> None:
+    assert [rule for rule in rules(checked(**changes)) if rule == "TY607"] == expected
