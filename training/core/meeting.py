@@ -40,6 +40,12 @@ def meet(host: str, port: int, *, rank: int, world_size: int, open_server: Calla
         return address, server_port
 
 
+def free_port() -> int:
+    """For a server that cannot choose one by itself."""
+    with socket.create_server(("", 0)) as taken:
+        return int(taken.getsockname()[1])
+
+
 def _knock(host: str, port: int, rank: int, deadline: float) -> tuple[str, int]:
     """Look the name up anew each time: rank 0 has another address when its pod is made again."""
     while True:

@@ -34,3 +34,13 @@ class Peers(ABC):
         """Print once, not once for each rank."""
         if self.is_first:
             print(line, flush=True)
+
+
+class Alone(Peers):
+    """A world of one."""
+
+    def from_first(self, value: Value) -> Value:
+        return value
+
+    def from_all(self, value: Value) -> list[Value]:
+        return [value]

@@ -1,11 +1,7 @@
-"""Who this process is among all, and the groups through which they talk.
-
-Three ways of starting are understood: torchrun's or an operator's variables (RANK, WORLD_SIZE, MASTER_ADDR,
-MASTER_PORT), Open MPI's (OMPI_COMM_WORLD_*, with MASTER_ADDR set beside them), and none at all: a world of one.
-"""
+"""The groups through which processes on torch talk."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import cast
@@ -15,20 +11,10 @@ import torch.distributed as dist
 
 from training.core.exits import ConfigurationError, Stopped
 from training.core.peers import Peers, Value
+from training.core.place import Place, place_in
 
 # torch's own default, in torchrun and in torch.distributed.
 _MASTER_PORT = "29500"
-_OPERATOR = ("RANK", "WORLD_SIZE", "LOCAL_RANK")
-_MPI = ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Place:
-    """A process's place in the world, as its environment tells it."""
-
-    rank: int = 0
-    world_size: int = 1
-    local_rank: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,37 +72,6 @@ def processes() -> Iterator[Processes]:
 def _leave(control: dist.ProcessGroup) -> None:
     dist.barrier(group=control)  # rank 0 may hold the store that the others still use
     dist.destroy_process_group()
-
-
-def place_in(environ: Mapping[str, str]) -> Place:
-    """Read a process's place from its environment; what is missing or contradicts itself is named."""
-    names = _MPI if _MPI[0] in environ or _MPI[1] in environ else _OPERATOR
-    if not any(name in environ for name in names[:2]):
-        return Place()
-    for name, other in (names[:2], names[1::-1]):
-        if name not in environ:
-            raise ConfigurationError(f"{name} is not set, though {other} is: set both, or neither to run alone")
-    rank, world_size = (_whole_number(environ, name) for name in names[:2])
-    # An operator that starts one process per pod numbers no processes within it.
-    local_rank = _whole_number(environ, names[2]) if names[2] in environ else 0
-    if not 0 <= rank < world_size:
-        raise ConfigurationError(
-            f"{names[0]} is {rank} and {names[1]} is {world_size}: ranks count from 0 to one less than the size"
-        )
-    if world_size > 1 and not environ.get("MASTER_ADDR"):
-        raise ConfigurationError(
-            f"MASTER_ADDR is not set, and {names[1]} is {world_size}: set it to the host name of rank 0"
-        )
-    if "MASTER_PORT" in environ:
-        _whole_number(environ, "MASTER_PORT")
-    return Place(rank=rank, world_size=world_size, local_rank=local_rank)
-
-
-def _whole_number(environ: Mapping[str, str], name: str) -> int:
-    try:
-        return int(environ[name])
-    except ValueError:
-        raise ConfigurationError(f"{name} is {environ[name]!r}: must be a whole number") from None
 
 
 def _device(place: Place) -> torch.device:

@@ -3,7 +3,7 @@
 import pytest
 
 from training.core.exits import ConfigurationError
-from training.core.process import Place, place_in
+from training.core.place import Place, place_in
 
 TORCHRUN = {"RANK": "3", "WORLD_SIZE": "4", "LOCAL_RANK": "1", "MASTER_ADDR": "a", "MASTER_PORT": "1"}
 MPI = {

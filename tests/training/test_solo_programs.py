@@ -1,0 +1,138 @@
+"""Programs that are their pod's only process, two of them on this machine; each needs `make .venvs/<image>/installed`."""
+
+import json
+import signal
+import socket
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.training.conftest import ROOT, environment
+
+# Seconds of work, and half a minute of Paddle's import on a busy machine.
+TIMEOUT_S = 240
+
+
+@dataclass(frozen=True)
+class Program:
+    module: str
+    image: str
+    arguments: str
+    """A run of half a minute at most, with a dozen logged steps and some checkpoints."""
+    accuracy: float
+
+
+PROGRAMS = [
+    Program("training.xgboost_train", "xgboost", "--steps 24 --log-every-steps 2 --checkpoint-every-steps 6", 0.93),
+    Program("training.paddle_mnist", "paddle", "--steps 120 --log-every-steps 5 --checkpoint-every-steps 30", 0.93),
+]
+
+
+@pytest.fixture(params=PROGRAMS, ids=lambda program: program.image)
+def program(request: pytest.FixtureRequest) -> Program:
+    chosen: Program = request.param
+    if not (ROOT / ".venvs" / chosen.image).exists():
+        pytest.skip(f"no .venvs/{chosen.image}; first: make .venvs/{chosen.image}/installed")
+    return chosen
+
+
+def variables(rank: int, count: int, port: int) -> dict[str, str]:
+    """As the operator and the launcher set them for each pod."""
+    master = "localhost"
+    return {
+        **{"RANK": str(rank), "WORLD_SIZE": str(count), "MASTER_ADDR": master, "MASTER_PORT": str(port)},
+        **{"PADDLE_RANK": str(rank), "PADDLE_NNODES": str(count), "PADDLE_MASTER": f"{master}:{port}"},
+    }
+
+
+def begin(program: Program, *arguments: object, count: int = 2) -> list[subprocess.Popen[str]]:
+    """One process for each rank; the last rank starts first."""
+    with socket.create_server(("", 0)) as free:
+        port = free.getsockname()[1]
+    python = ROOT / ".venvs" / program.image / "bin" / "python"
+    started = [
+        subprocess.Popen(
+            [python, "-W", "ignore", "-m", "training.solo", *map(str, arguments)],
+            cwd=ROOT,
+            env=environment(**variables(rank, count, port)),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for rank in reversed(range(count))
+    ]
+    return started[::-1]
+
+
+def finish(ranks: list[subprocess.Popen[str]]) -> tuple[list[int], str]:
+    """The exit codes, and all that was said."""
+    said = [text for rank in ranks for text in rank.communicate(timeout=TIMEOUT_S)]
+    return [rank.returncode for rank in ranks], "\n".join(said)
+
+
+def until_step(first: subprocess.Popen[str], step: int) -> None:
+    assert first.stdout is not None
+    for line in first.stdout:
+        if line.startswith(f"step={step} "):
+            return
+    raise AssertionError(f"step {step} was never told: {first.stderr.read() if first.stderr else None}")
+
+
+def losses(folder: Path, program: Program) -> dict[int, float]:
+    stack = program.module.rpartition(".")[2]
+    records = [json.loads(line) for line in (folder / stack / "local/metrics.jsonl").read_text().splitlines()]
+    assert [record["step"] for record in records] == sorted({record["step"] for record in records})
+    return {record["step"]: record["loss"] for record in records}
+
+
+def saved_steps(folder: Path, program: Program) -> list[int]:
+    found = (folder / program.module.rpartition(".")[2]).glob("step-*")
+    return sorted(int(path.name.removeprefix("step-")) for path in found)
+
+
+def test_killed_and_stopped_it_ends_like_a_run_that_nothing_happened_to(program: Program, tmp_path: Path) -> None:
+    quiet, hard = tmp_path / "quiet", tmp_path / "hard"
+    arguments = program.arguments.split()
+    every, steps = int(arguments[-1]), int(arguments[1])
+    compared = ("tests.training.copies_compared", program.module, *arguments, "--checkpoint-path", quiet)
+    codes, said = finish(begin(program, *compared))
+    assert codes == [0, 0], said
+    last = dict(pair.split("=") for pair in said.split(f"step={steps} ")[1].split()[1:])
+    assert last["models"] == "1"
+    assert float(last["accuracy"]) > program.accuracy
+
+    life = (program.module, *arguments, "--checkpoint-path", hard)
+    ranks = begin(program, *life)
+    until_step(ranks[0], every + 5 if program.image == "paddle" else every + 2)
+    ranks[1].kill()
+    codes, said = finish(ranks)
+    assert codes == [138, -signal.SIGKILL], said
+    assert saved_steps(hard, program) == [every]
+
+    ranks = begin(program, *life)
+    until_step(ranks[0], every + 5 if program.image == "paddle" else every + 2)
+    ranks[1].terminate()
+    codes, said = finish(ranks)
+    assert codes == [143, 143], said
+    stopped = saved_steps(hard, program)[-1]
+    assert every < stopped < steps
+    assert f"stopped at step {stopped} of {steps}: saved" in said
+
+    codes, said = finish(begin(program, *life))
+    assert codes == [0, 0], said
+    assert losses(hard, program) == losses(quiet, program)
+
+
+def test_one_process_trains_as_well_as_two(program: Program, tmp_path: Path) -> None:
+    codes, said = finish(begin(program, program.module, *program.arguments.split(), count=1))
+    assert codes == [0], said
+    assert float(said.split("accuracy=")[1].split()[0]) > program.accuracy
+
+
+def test_a_wrong_flag_is_permanent_and_named(program: Program) -> None:
+    codes, said = finish(begin(program, program.module, "--stesp", 5, count=1))
+    assert codes == [2]
+    assert "--steps" in said
+    assert "Traceback" not in said
