@@ -31,6 +31,8 @@ CLASSES = 10
 _MODEL = "model.ubj"
 # Where rank 0 is met without an operator that says so; the Training Operator's own.
 _MASTER_PORT = "9999"
+# Rank 0's, to the end of the process: one that is given up after the loss of a peer prints a traceback.
+_trackers: list[RabitTracker] = []
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,21 +73,22 @@ class Settings(StepSettings):
                 raise ConfigurationError(f"{flag(name)} {getattr(self, name)}: must be above 0, and at most 1")
 
     @property
-    def booster(self) -> dict[str, object]:
+    def booster(self) -> list[tuple[str, object]]:
         """As XGBoost's parameters."""
-        return {
-            "objective": "multi:softprob",
-            "num_class": CLASSES,
-            "eval_metric": ["merror", "mlogloss"],
-            "tree_method": "hist",
-            "eta": self.lr,
-            "max_depth": self.max_depth,
-            "max_bin": self.max_bin,
-            "subsample": self.subsample,
-            "seed": self.seed,
+        return [
+            ("objective", "multi:softprob"),
+            ("num_class", CLASSES),
+            ("eval_metric", "merror"),
+            ("eval_metric", "mlogloss"),
+            ("tree_method", "hist"),
+            ("eta", self.lr),
+            ("max_depth", self.max_depth),
+            ("max_bin", self.max_bin),
+            ("subsample", self.subsample),
+            ("seed", self.seed),
             # Otherwise a resumed run would draw the first rounds' samples again.
-            "seed_per_iteration": True,
-        }
+            ("seed_per_iteration", True),
+        ]
 
 
 class Rabit(Peers):
@@ -149,13 +152,12 @@ def processes() -> Iterator[Peers]:
     if place.world_size == 1:
         yield Alone(rank=0, world_size=1)
         return
-    tracker: RabitTracker | None = None
 
     def open_tracker(address: str) -> int:
-        nonlocal tracker
         # By task: the ranks are the operator's, not those of arrival.
         tracker = RabitTracker(n_workers=place.world_size, host_ip=address, sortby="task")
         tracker.start()
+        _trackers.append(tracker)
         return int(tracker.worker_args()["dmlc_tracker_port"])
 
     host, port = os.environ["MASTER_ADDR"], int(os.environ.get("MASTER_PORT", _MASTER_PORT))
@@ -164,15 +166,15 @@ def processes() -> Iterator[Peers]:
     try:
         yield Rabit(rank=place.rank, world_size=place.world_size)
     except Stopped:
-        _leave(tracker)
+        _leave()
         raise
     # No leaving after any other exception: the peers may have crashed, and would be waited for.
-    _leave(tracker)
+    _leave()
 
 
-def _leave(tracker: RabitTracker | None) -> None:
+def _leave() -> None:
     collective.finalize()
-    if tracker:
+    for tracker in _trackers:
         tracker.wait_for()
 
 

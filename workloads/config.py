@@ -25,7 +25,7 @@ from infra.config.stackfile import StackFile
 from infra.config.validation import shown, validate
 
 Scalar = str | int | float | bool | None
-Launcher = Literal["indexed-job", "pytorch-job", "mpi-job", "volcano-job", "tf-job"]
+Launcher = Literal["indexed-job", "pytorch-job", "mpi-job", "volcano-job", "tf-job", "xgboost-job", "paddle-job"]
 Precision = Literal["bf16", "fp16", "fp32", "fp8"]
 
 

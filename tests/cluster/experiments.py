@@ -14,6 +14,8 @@ NAMESPACE = "training"
 _JOB_KINDS = (
     "pytorchjobs.kubeflow.org",
     "tfjobs.kubeflow.org",
+    "xgboostjobs.kubeflow.org",
+    "paddlejobs.kubeflow.org",
     "jobs.batch",
     "jobs.batch.volcano.sh",
     "mpijobs.kubeflow.org",

@@ -45,6 +45,19 @@ def _check_tf_config(run: str, variables: dict[str, str]) -> None:
     assert config["task"] == {"type": "worker", "index": 0}
 
 
+def _check_rank_and_master(run: str, variables: dict[str, str]) -> None:
+    assert (variables["RANK"], variables["WORLD_SIZE"]) == ("0", "2")
+    assert (variables["MASTER_ADDR"], variables["MASTER_PORT"]) == (f"{run}-master-0", "9999")
+
+
+def _check_paddle_variables(run: str, variables: dict[str, str]) -> None:
+    """Worker 0 has its own address in place of its name, which would lead it to its Service."""
+    assert (variables["PADDLE_RANK"], variables["PADDLE_NNODES"]) == ("0", "2")
+    assert variables["PADDLE_MASTER"] == f"{variables['POD_IP_DUMMY']}:36543"
+    other = environment(f"{run}-worker-1")
+    assert (other["PADDLE_RANK"], other["PADDLE_MASTER"]) == ("1", f"{run}-worker-0:36543")
+
+
 KINDS = {
     "tf-mnist": Kind(
         first_pod="worker-0",
@@ -52,6 +65,20 @@ KINDS = {
         long=("args.steps=3000", "checkpoint.every_steps=100"),
         least=0.95,
         check_variables=_check_tf_config,
+    ),
+    "xgboost": Kind(
+        first_pod="master-0",
+        short=(),
+        long=("args.steps=80", "checkpoint.every_steps=5"),
+        least=0.93,
+        check_variables=_check_rank_and_master,
+    ),
+    "paddle": Kind(
+        first_pod="worker-0",
+        short=(),
+        long=("args.steps=800", "checkpoint.every_steps=50"),
+        least=0.95,
+        check_variables=_check_paddle_variables,
     ),
 }
 

@@ -1,4 +1,4 @@
-"""Programs that are their pod's only process, two of them on this machine; each needs `make .venvs/<image>/installed`."""
+"""Programs that are their pod's only process, two on this machine; each needs `make .venvs/<image>/installed`."""
 
 import json
 import signal
@@ -19,14 +19,20 @@ TIMEOUT_S = 240
 class Program:
     module: str
     image: str
-    arguments: str
-    """A run of half a minute at most, with a dozen logged steps and some checkpoints."""
+    steps: int
+    log_every: int
+    save_every: int
     accuracy: float
+
+    @property
+    def arguments(self) -> list[str]:
+        numbers = {"steps": self.steps, "log-every-steps": self.log_every, "checkpoint-every-steps": self.save_every}
+        return [word for name, number in numbers.items() for word in (f"--{name}", str(number))]
 
 
 PROGRAMS = [
-    Program("training.xgboost_train", "xgboost", "--steps 24 --log-every-steps 2 --checkpoint-every-steps 6", 0.93),
-    Program("training.paddle_mnist", "paddle", "--steps 120 --log-every-steps 5 --checkpoint-every-steps 30", 0.93),
+    Program("training.xgboost_train", "xgboost", steps=24, log_every=2, save_every=6, accuracy=0.93),
+    Program("training.paddle_mnist", "paddle", steps=120, log_every=5, save_every=30, accuracy=0.93),
 ]
 
 
@@ -42,8 +48,14 @@ def variables(rank: int, count: int, port: int) -> dict[str, str]:
     """As the operator and the launcher set them for each pod."""
     master = "localhost"
     return {
-        **{"RANK": str(rank), "WORLD_SIZE": str(count), "MASTER_ADDR": master, "MASTER_PORT": str(port)},
-        **{"PADDLE_RANK": str(rank), "PADDLE_NNODES": str(count), "PADDLE_MASTER": f"{master}:{port}"},
+        "TRAINYARD_STACK": "trial",
+        "RANK": str(rank),
+        "WORLD_SIZE": str(count),
+        "MASTER_ADDR": master,
+        "MASTER_PORT": str(port),
+        "PADDLE_RANK": str(rank),
+        "PADDLE_NNODES": str(count),
+        "PADDLE_MASTER": f"{master}:{port}",
     }
 
 
@@ -80,53 +92,54 @@ def until_step(first: subprocess.Popen[str], step: int) -> None:
     raise AssertionError(f"step {step} was never told: {first.stderr.read() if first.stderr else None}")
 
 
-def losses(folder: Path, program: Program) -> dict[int, float]:
-    stack = program.module.rpartition(".")[2]
-    records = [json.loads(line) for line in (folder / stack / "local/metrics.jsonl").read_text().splitlines()]
+def line_of(step: int, said: str) -> str:
+    return next(line for line in said.splitlines() if line.startswith(f"step={step} "))
+
+
+def losses(folder: Path) -> dict[int, float]:
+    records = [json.loads(line) for line in (folder / "trial/local/metrics.jsonl").read_text().splitlines()]
     assert [record["step"] for record in records] == sorted({record["step"] for record in records})
     return {record["step"]: record["loss"] for record in records}
 
 
-def saved_steps(folder: Path, program: Program) -> list[int]:
-    found = (folder / program.module.rpartition(".")[2]).glob("step-*")
-    return sorted(int(path.name.removeprefix("step-")) for path in found)
+def saved_steps(folder: Path) -> list[int]:
+    return sorted(int(path.name.removeprefix("step-")) for path in (folder / "trial").glob("step-*"))
 
 
 def test_killed_and_stopped_it_ends_like_a_run_that_nothing_happened_to(program: Program, tmp_path: Path) -> None:
     quiet, hard = tmp_path / "quiet", tmp_path / "hard"
-    arguments = program.arguments.split()
-    every, steps = int(arguments[-1]), int(arguments[1])
+    arguments, steps = program.arguments, program.steps
     compared = ("tests.training.copies_compared", program.module, *arguments, "--checkpoint-path", quiet)
     codes, said = finish(begin(program, *compared))
     assert codes == [0, 0], said
-    last = dict(pair.split("=") for pair in said.split(f"step={steps} ")[1].split()[1:])
+    last = dict(pair.split("=") for pair in line_of(steps, said).split())
     assert last["models"] == "1"
     assert float(last["accuracy"]) > program.accuracy
 
     life = (program.module, *arguments, "--checkpoint-path", hard)
     ranks = begin(program, *life)
-    until_step(ranks[0], every + 5 if program.image == "paddle" else every + 2)
+    until_step(ranks[0], program.save_every + program.log_every)
     ranks[1].kill()
     codes, said = finish(ranks)
     assert codes == [138, -signal.SIGKILL], said
-    assert saved_steps(hard, program) == [every]
+    assert saved_steps(hard) == [program.save_every]
 
     ranks = begin(program, *life)
-    until_step(ranks[0], every + 5 if program.image == "paddle" else every + 2)
+    until_step(ranks[0], program.save_every + program.log_every)
     ranks[1].terminate()
     codes, said = finish(ranks)
     assert codes == [143, 143], said
-    stopped = saved_steps(hard, program)[-1]
-    assert every < stopped < steps
+    stopped = saved_steps(hard)[-1]
+    assert program.save_every < stopped < steps
     assert f"stopped at step {stopped} of {steps}: saved" in said
 
     codes, said = finish(begin(program, *life))
     assert codes == [0, 0], said
-    assert losses(hard, program) == losses(quiet, program)
+    assert losses(hard) == losses(quiet)
 
 
 def test_one_process_trains_as_well_as_two(program: Program, tmp_path: Path) -> None:
-    codes, said = finish(begin(program, program.module, *program.arguments.split(), count=1))
+    codes, said = finish(begin(program, program.module, *program.arguments, count=1))
     assert codes == [0], said
     assert float(said.split("accuracy=")[1].split()[0]) > program.accuracy
 

@@ -21,6 +21,8 @@ Resolved = Callable[..., Run]
 REPLICAS = {
     "PyTorchJob": "pytorchReplicaSpecs",
     "TFJob": "tfReplicaSpecs",
+    "XGBoostJob": "xgbReplicaSpecs",
+    "PaddleJob": "paddleReplicaSpecs",
 }
 """Where the kinds of the Training Operator keep their pods."""
 STARTERS = {"torchrun": ["training.launch"], "mpirun": ["training.mpi", "launch"], "itself": ["training.solo"]}

@@ -11,6 +11,7 @@ from workloads.resolve import Run
 _RANK_VARIABLES = {
     *("MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "RANK", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK"),
     *("NODE_RANK", "JOB_COMPLETION_INDEX", "VC_TASK_INDEX", "VK_TASK_INDEX", "TF_CONFIG"),
+    *("PADDLE_MASTER", "PADDLE_NNODES", "PADDLE_RANK", "PADDLE_TRAINER_ID", "PADDLE_TRAINERS_NUM"),
 }
 # Debian's, as the Dockerfiles name it.
 _MPI_PACKAGE = "openmpi-bin"
