@@ -24,7 +24,7 @@ from training.core.meeting import meet
 from training.core.peers import Alone, Peers, Value
 from training.core.place import place_in
 from training.core.program import start
-from training.core.settings import StepSettings, flag
+from training.core.settings import StepSettings
 from training.digit_arrays import SIDE, DigitArrays, bundled_digits, mnist_digits
 
 CLASSES = 10
@@ -60,21 +60,17 @@ class Settings(StepSettings):
     max_bin: int = 16
     """Steps that a pixel's brightness is cut into, and with it the size of the histograms that travel."""
 
-    subsample: float = 0.8
-    """Share of each rank's samples that a round looks at, drawn anew by --seed."""
-
     def __post_init__(self) -> None:
         super().__post_init__()
         self._require_positive(("max_depth",))
         if self.max_bin < 2:
             raise ConfigurationError(f"--max-bin {self.max_bin}: must be at least 2")
-        for name in ("lr", "subsample"):
-            if not 0 < getattr(self, name) <= 1:
-                raise ConfigurationError(f"{flag(name)} {getattr(self, name)}: must be above 0, and at most 1")
+        if not 0 < self.lr <= 1:
+            raise ConfigurationError(f"--lr {self.lr}: must be above 0, and at most 1")
 
     @property
     def booster(self) -> list[tuple[str, object]]:
-        """As XGBoost's parameters."""
+        """As XGBoost's parameters. None makes it draw at random, which it would not resume where a checkpoint ends."""
         return [
             ("objective", "multi:softprob"),
             ("num_class", CLASSES),
@@ -84,10 +80,6 @@ class Settings(StepSettings):
             ("eta", self.lr),
             ("max_depth", self.max_depth),
             ("max_bin", self.max_bin),
-            ("subsample", self.subsample),
-            ("seed", self.seed),
-            # Otherwise a resumed run would draw the first rounds' samples again.
-            ("seed_per_iteration", True),
         ]
 
 

@@ -20,9 +20,6 @@ class StepSettings:
     steps: int = 1000
     """Optimizer steps of the whole run, those before a resume included."""
 
-    seed: int = 0
-    """Decides the initial weights and the order of the samples."""
-
     log_every_steps: int = 10
     """Steps from one line of progress to the next."""
 
@@ -51,6 +48,9 @@ class StepSettings:
 @dataclass(frozen=True, kw_only=True)
 class RunSettings(StepSettings):
     """Flags of every program that learns in batches."""
+
+    seed: int = 0
+    """Decides the initial weights and the order of the samples."""
 
     global_batch: int = 128
     """Samples of one optimizer step, over all processes."""
