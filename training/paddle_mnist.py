@@ -28,6 +28,7 @@ from training.core.peers import Alone, Peers, Value
 from training.core.place import PADDLE, place_in
 from training.core.program import start
 from training.core.settings import RunSettings
+from training.core.signals import end_at_once
 from training.digit_arrays import DEVIATION, MEAN, SIDE, DigitArrays, bundled_digits, mnist_digits
 
 _MODEL, _OPTIMIZER = "model.pdparams", "optimizer.pdopt"
@@ -89,6 +90,9 @@ class Gloo(Peers):
 
 
 def main(settings: Settings) -> None:
+    # Its import takes SIGTERM for itself, and would end with a C++ traceback.
+    paddle.disable_signal_handler()
+    end_at_once()
     train, held_out = mnist_digits(settings.data) if settings.data else bundled_digits()
     with processes() as peers:
         plan = plan_batches(

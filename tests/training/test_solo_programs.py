@@ -1,15 +1,18 @@
 """Programs that are their pod's only process, two on this machine; each needs `make .venvs/<image>/installed`."""
 
+import contextlib
 import json
 import signal
 import socket
 import subprocess
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from tests.training.conftest import ROOT, environment
+from training.core.meeting import free_port
 
 # Seconds of work, and half a minute of Paddle's import on a busy machine.
 TIMEOUT_S = 240
@@ -59,10 +62,9 @@ def variables(rank: int, count: int, port: int) -> dict[str, str]:
     }
 
 
-def begin(program: Program, *arguments: object, count: int = 2) -> list[subprocess.Popen[str]]:
+def begin(program: Program, *arguments: object, count: int = 2, port: int | None = None) -> list[subprocess.Popen[str]]:
     """One process for each rank; the last rank starts first."""
-    with socket.create_server(("", 0)) as free:
-        port = free.getsockname()[1]
+    port = port or free_port()
     python = ROOT / ".venvs" / program.image / "bin" / "python"
     started = [
         subprocess.Popen(
@@ -142,6 +144,22 @@ def test_one_process_trains_as_well_as_two(program: Program, tmp_path: Path) -> 
     codes, said = finish(begin(program, program.module, *program.arguments, count=1))
     assert codes == [0], said
     assert float(said.split("accuracy=")[1].split()[0]) > program.accuracy
+
+
+def test_a_stop_while_it_waits_for_the_others_is_no_failure(program: Program) -> None:
+    port = free_port()
+    first, second = begin(program, program.module, port=port)
+    second.kill()
+    deadline = time.monotonic() + TIMEOUT_S
+    while time.monotonic() < deadline:
+        with contextlib.suppress(OSError), socket.create_connection(("localhost", port)):
+            break
+        time.sleep(0.2)
+    first.terminate()
+    codes, said = finish([first, second])
+    assert codes == [143, -signal.SIGKILL]
+    assert "step=" not in said
+    assert "Traceback" not in said
 
 
 def test_a_wrong_flag_is_permanent_and_named(program: Program) -> None:
