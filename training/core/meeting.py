@@ -30,6 +30,7 @@ def meet(host: str, port: int, *, rank: int, world_size: int, open_server: Calla
             except TimeoutError:
                 missing = sorted(set(range(1, world_size)) - set(connections))
                 raise TimeoutError(f"ranks {missing} have not come within {_WITHIN_S} s") from None
+            connection.settimeout(_ATTEMPT_S)
             with contextlib.suppress(OSError, ValueError):  # gone again, or none of ours
                 connections[int(_line(connection))] = connection
         address: str = next(iter(connections.values())).getsockname()[0]
