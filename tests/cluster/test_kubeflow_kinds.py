@@ -69,14 +69,14 @@ KINDS = {
     "xgboost": Kind(
         first_pod="master-0",
         short=(),
-        long=("args.steps=80", "checkpoint.every_steps=5"),
+        long=("args.steps=60", "checkpoint.every_steps=5"),
         least=0.93,
         check_variables=_check_rank_and_master,
     ),
     "paddle": Kind(
         first_pod="worker-0",
         short=(),
-        long=("args.steps=800", "checkpoint.every_steps=50"),
+        long=("args.steps=400", "checkpoint.every_steps=50"),
         least=0.95,
         check_variables=_check_paddle_variables,
     ),
