@@ -18,6 +18,7 @@ import numpy as np
 import paddle
 import paddle.distributed as dist
 from paddle import nn
+from paddle.distributed.fleet.utils.hybrid_parallel_util import fused_allreduce_gradients
 from paddle.nn import functional
 
 from training.core.copies import CopiesRun, Files
@@ -120,15 +121,16 @@ def main(settings: Settings) -> None:
         for _ in run.steps():
             share = order.take(run.samples + peers.rank * plan.per_rank, plan.per_rank)
             step_loss = paddle.zeros([])
-            for number, samples in enumerate(np.split(share, plan.num_micro_batches), start=1):
-                batch = train[samples]
-                # Gradients travel once a step: with the last micro batch, while its backward pass still computes.
-                is_last = number == plan.num_micro_batches or peers.world_size == 1
-                with nullcontext() if is_last else model.no_sync():
+            with model.no_sync() if peers.world_size > 1 else nullcontext():
+                for samples in np.split(share, plan.num_micro_batches):
+                    batch = train[samples]
                     logits = model(paddle.to_tensor(batch.images))
                     loss = functional.cross_entropy(logits, paddle.to_tensor(batch.labels)) / plan.num_micro_batches
                     loss.backward()
-                step_loss += loss.detach()
+                    step_loss += loss.detach()
+            if peers.world_size > 1:
+                # Once a step, and not from within backward(), which aborts the process when a peer is lost.
+                fused_allreduce_gradients(network.parameters(), None)
             optimizer.step()
             optimizer.clear_grad()
             run.log(step_loss)
