@@ -54,7 +54,6 @@ LAUNCHER = LauncherKind(
     rendezvous="TF_CONFIG: the name of each worker's Service; worker 0 is the chief",
     injects="TF_CONFIG, by the operator",
     restarts="the operator, pod by pod, on exit codes of 128 and above",
-    elasticity="none",
     gang="PodGroup made by the operator, all pods",
     choose_when="TensorFlow programs under MultiWorkerMirroredStrategy; one process per pod",
 )

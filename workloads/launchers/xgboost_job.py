@@ -48,7 +48,6 @@ LAUNCHER = LauncherKind(
     rendezvous="static: the master's Service name; the programs wait there for each other",
     injects="RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, by the operator",
     restarts="the operator, pod by pod, on exit codes of 128 and above; the others end with a lost peer, and follow",
-    elasticity="none",
     gang="PodGroup made by the operator, all pods",
     choose_when="XGBoost over its own collective; an image with it, such as `xgboost`",
 )
