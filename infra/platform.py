@@ -14,6 +14,7 @@ import pulumi_kubernetes as kubernetes
 from infra.config.platform import EksPlatform, PlatformConfig
 from infra.digest import config_digest
 from infra.kubernetes.device_plugins import DevicePlugins
+from infra.kubernetes.etcd import Etcd
 from infra.kubernetes.existing import existing_kubeconfig, existing_provider
 from infra.kubernetes.mpi_operator import MpiOperator
 from infra.kubernetes.namespaces import TeamNamespaces
@@ -103,3 +104,5 @@ def _install_operators(config: PlatformConfig, provider: kubernetes.Provider, re
             provider=provider,
             after=after,
         )
+    if operators.etcd.enabled:
+        Etcd("etcd", etcd=operators.etcd, on_eks=on_eks, mirrors=config.mirrors, provider=provider, after=ready)

@@ -68,4 +68,8 @@ TRAINING_OPERATOR_INIT_IMAGE = "docker.io/library/alpine:3.10"  # waits for the 
 MPI_OPERATOR = "v0.6.0"
 MPI_OPERATOR_IMAGE = "docker.io/mpioperator/mpi-operator:0.6.0"
 
+# The last line with the v2 API, which torchrun's etcd rendezvous speaks.
+ETCD = "v3.5.24"
+ETCD_IMAGE = f"quay.io/coreos/etcd:{ETCD}"
+
 BUSYBOX_IMAGE = "docker.io/library/busybox:1.37.0"  # for chown

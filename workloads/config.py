@@ -25,7 +25,16 @@ from infra.config.stackfile import StackFile
 from infra.config.validation import shown, validate
 
 Scalar = str | int | float | bool | None
-Launcher = Literal["indexed-job", "pytorch-job", "mpi-job", "volcano-job", "tf-job", "xgboost-job", "paddle-job"]
+Launcher = Literal[
+    "indexed-job",
+    "pytorch-job",
+    "mpi-job",
+    "volcano-job",
+    "torchx",
+    "tf-job",
+    "xgboost-job",
+    "paddle-job",
+]
 Precision = Literal["bf16", "fp16", "fp32", "fp8"]
 
 
@@ -164,6 +173,8 @@ class ExperimentConfig(Model):
     """Whose namespace, queue and quota the run uses."""
     launcher: Launcher
     """Which kind of job carries the run."""
+    rendezvous: Literal["auto", "c10d", "etcd"] = "auto"
+    """Where the pods of `torchx` meet: c10d is the first pod; auto: the platform's etcd if it has one, else c10d."""
     program: Program
     """A module of training/, such as training.mnist, or {command: [...]}."""
     args: dict[Annotated[str, Field(pattern=ARGUMENT_NAME)], Argument] = {}

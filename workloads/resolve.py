@@ -73,7 +73,7 @@ class Run:
     @property
     def num_time_limits(self) -> int:
         """How often `max_hours` may pass. A Volcano Job has no deadline, so that each start of its pods gets one."""
-        return self.experiment.restarts + 1 if self.experiment.launcher == "volcano-job" else 1
+        return self.experiment.restarts + 1 if self.experiment.launcher in ("volcano-job", "torchx") else 1
 
     @property
     def most_hours(self) -> float | None:

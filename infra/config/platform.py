@@ -138,10 +138,11 @@ class TrainerV2(Model):
 
 
 class Etcd(Model):
-    """etcd for torchrun's rendezvous, as TorchX jobs on Volcano use it."""
+    """etcd, where torchrun's processes meet in jobs of `torchx`."""
 
     enabled: bool = False
     members: Literal[1, 3, 5] = 3
+    """One loses its data with its pod; three outlive the loss of one, five of two. Another number makes a new etcd."""
 
 
 class Operators(Model):

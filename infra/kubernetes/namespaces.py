@@ -11,6 +11,9 @@ from infra.kubernetes.secrets import pull_secret_data
 
 PodSecurity = Literal["privileged", "baseline", "restricted"]
 
+# What network policies know the namespaces of experiments by.
+TEAM_LABELS = {"app.kubernetes.io/managed-by": "trainyard"}
+
 
 def pod_security_labels(level: PodSecurity) -> dict[str, str]:
     """Pod Security Admission: pods are refused, and whoever applies a Job that would make such pods is warned."""
@@ -55,7 +58,7 @@ class TeamNamespaces(pulumi.ComponentResource):
                 f"{name}-{namespace}",
                 metadata={
                     "name": namespace,
-                    "labels": {**pod_security_labels("restricted"), "app.kubernetes.io/managed-by": "trainyard"},
+                    "labels": {**pod_security_labels("restricted"), **TEAM_LABELS},
                 },
                 opts=pulumi.ResourceOptions(parent=self, depends_on=after),
             )

@@ -15,7 +15,13 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from infra.versions import MPI_OPERATOR_IMAGE, TRAINING_OPERATOR_IMAGE, TRAINING_OPERATOR_INIT_IMAGE, VOLCANO_IMAGES
+from infra.versions import (
+    ETCD_IMAGE,
+    MPI_OPERATOR_IMAGE,
+    TRAINING_OPERATOR_IMAGE,
+    TRAINING_OPERATOR_INIT_IMAGE,
+    VOLCANO_IMAGES,
+)
 from tests.cluster.paths import CACHE
 from tests.cluster.registry import PAUSE_IMAGE, has_image, mirrored
 from tests.cluster.toolchain import BuildFailed, built
@@ -105,6 +111,8 @@ def _images() -> list[Image]:
         ),
         _operator(mirrored(TRAINING_OPERATOR_IMAGE), "training-operator", "training-operator.v1", "/manager"),
         _operator(mirrored(MPI_OPERATOR_IMAGE), "mpi-operator", "mpi-operator", "/opt/mpi-operator"),
+        # The module's last word that is no version names the command.
+        _operator(mirrored(ETCD_IMAGE), "etcd", "server", "/usr/local/bin/etcd"),
         _volcano("vc-scheduler", "scheduler"),
         _volcano("vc-controller-manager", "controller-manager"),
         Image(

@@ -10,7 +10,12 @@ SHARED: dict[str, Any] = {
         "fsx": [{"name": "scratch", "capacity_gib": 1200}],
     },
     "images": {"pull_secret": {"name": "hub", "username": "trainyard", "password": {"secret": "dockerhub"}}},
-    "operators": {"volcano": {"queues": [{"name": "research"}]}, "training": {"schemes": ["pytorchjob"]}, "mpi": {}},
+    "operators": {
+        "volcano": {"queues": [{"name": "research"}]},
+        "training": {"schemes": ["pytorchjob"]},
+        "mpi": {},
+        "etcd": {"enabled": True},
+    },
     "priorities": [{"name": "low", "value": 1}, {"name": "high", "value": 2, "preempts": True}],
     "teams": [
         {"name": "vision", "namespace": "research", "quota": {"requests.nvidia.com/gpu": 16, "pods": 100}},

@@ -159,7 +159,7 @@ def test_gpu_pods_with_efa_get_the_fabric_and_none_of_the_harmful_variables(reso
 def test_a_run_ends_at_its_time_limit(resolved: Resolved, launcher: str) -> None:
     run = resolved(launcher=launcher, max_hours=1.5)
     objects = by_kind(run)
-    if launcher == "volcano-job":
+    if launcher in ("volcano-job", "torchx"):
         for spec in pod_specs(run):
             assert command(spec)[:2] == ["timeout", "--foreground"]
             assert command(spec)[3] == "5400"

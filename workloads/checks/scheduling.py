@@ -6,6 +6,7 @@ from infra.findings import listed
 from workloads.checks.registry import Problem, rule
 from workloads.image_sources import dockerfile_of, image_names
 from workloads.launchers.registry import LAUNCHERS
+from workloads.launchers.torchx_job import meets_in_etcd
 from workloads.resolve import Run
 
 _RANK_VARIABLES = {
@@ -15,6 +16,8 @@ _RANK_VARIABLES = {
 }
 # Debian's, as the Dockerfiles name it.
 _MPI_PACKAGE = "openmpi-bin"
+# What torchrun talks to etcd with, as the Dockerfiles copy it.
+_ETCD_CLIENT = "training/requirements/etcd.txt"
 _OPERATORS = {"volcano": "Volcano", "training": "Training Operator", "mpi": "MPI operator"}
 
 
@@ -136,3 +139,25 @@ def one_process_per_pod(run: Run) -> Iterator[Problem]:
             f"`{run.experiment.launcher}` starts one process per pod, not {run.processes_per_node}",
             "set `processes_per_node: 1`, and more `nodes` for more processes",
         )
+
+
+@rule("TY608")
+def pods_can_meet(run: Run) -> Iterator[Problem]:
+    """`rendezvous` names a meeting place that the run cannot have.
+
+    etcd must be on the platform and its client in the image; other launchers than `torchx` have a rendezvous of their
+    own. The pods would start, fail to meet, and be started again until `restarts` is used up.
+    """
+    experiment = run.experiment
+    if experiment.launcher != "torchx":
+        if "rendezvous" in experiment.model_fields_set:
+            message = f"`{experiment.launcher}` has a rendezvous of its own"
+            yield Problem(("rendezvous",), message, "drop it, or use `torchx`")
+    elif experiment.rendezvous == "etcd" and not run.platform.operators.etcd.enabled:
+        message = f"platform `{experiment.platform}` has no etcd"
+        yield Problem(("rendezvous",), message, "set `operators.etcd.enabled: true` there, or use `c10d`")
+    elif meets_in_etcd(run) and experiment.image in image_names():
+        with_client = [name for name in image_names() if _ETCD_CLIENT in dockerfile_of(name).read_text()]
+        if experiment.image not in with_client:
+            message = f"image `{experiment.image}` holds no client of etcd"
+            yield Problem(("image",), message, f"use one that does ({listed(with_client)}), or `rendezvous: c10d`")

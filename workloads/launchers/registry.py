@@ -4,7 +4,16 @@ import hashlib
 import json
 
 from workloads.config import Launcher
-from workloads.launchers import indexed_job, mpi_job, paddle_job, pytorch_job, tf_job, volcano_job, xgboost_job
+from workloads.launchers import (
+    indexed_job,
+    mpi_job,
+    paddle_job,
+    pytorch_job,
+    tf_job,
+    torchx_job,
+    volcano_job,
+    xgboost_job,
+)
 from workloads.launchers.kind import LauncherKind
 from workloads.pod import Manifest
 from workloads.resolve import Run
@@ -14,6 +23,7 @@ LAUNCHERS: dict[Launcher, LauncherKind] = {
     "pytorch-job": pytorch_job.LAUNCHER,
     "mpi-job": mpi_job.LAUNCHER,
     "volcano-job": volcano_job.LAUNCHER,
+    "torchx": torchx_job.LAUNCHER,
     "tf-job": tf_job.LAUNCHER,
     "xgboost-job": xgboost_job.LAUNCHER,
     "paddle-job": paddle_job.LAUNCHER,

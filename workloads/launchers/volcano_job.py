@@ -10,7 +10,8 @@ from typing import Any
 
 from workloads.launchers.kind import LauncherKind
 from workloads.launchers.names import wait_for_master
-from workloads.pod import GRACE_S, Manifest, labels, metadata, pod_spec
+from workloads.launchers.volcano import restarts, time_limit
+from workloads.pod import Manifest, labels, metadata, pod_spec
 from workloads.resolve import Run
 
 # The tasks' names that the pytorch plugin looks for unless told otherwise.
@@ -24,13 +25,10 @@ _TORCHRUN = {
     "PET_MASTER_ADDR": "MASTER_ADDR",
     "PET_MASTER_PORT": "MASTER_PORT",
 }
-# Exit codes that no restart can mend: of training.launch for a wrong configuration, of `timeout` when time is up.
-_CONFIGURATION_ERROR = 2
-_TIMED_OUT = 124
 
 
 def manifests(run: Run, name: str) -> list[Manifest]:
-    nodes, attempts = run.experiment.nodes, run.experiment.restarts + 1
+    nodes = run.experiment.nodes
     tasks = [_task(run, name, _MASTER, 1, policies=[{"event": "TaskCompleted", "action": "CompleteJob"}])]
     if nodes > 1:
         tasks.append(_task(run, name, _WORKER, nodes - 1))
@@ -38,8 +36,6 @@ def manifests(run: Run, name: str) -> list[Manifest]:
         "schedulerName": "volcano",
         "queue": run.queue,
         "minAvailable": nodes,
-        # Volcano gives up when it has counted this many failures, the first start's among them.
-        "maxRetry": attempts,
         "plugins": {
             # Names must resolve before any pod is ready: the pods wait for them. The plugin's network policy stays:
             # torchrun's store asks nobody for a password.
@@ -47,7 +43,7 @@ def manifests(run: Run, name: str) -> list[Manifest]:
             "env": [],
             "pytorch": [],
         },
-        "policies": _policies(run),
+        **restarts(run),
         "tasks": tasks,
     }
     if run.experiment.priority:
@@ -55,20 +51,12 @@ def manifests(run: Run, name: str) -> list[Manifest]:
     return [{"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": metadata(run, name), "spec": spec}]
 
 
-def _policies(run: Run) -> list[dict[str, Any]]:
-    """The first that fits an event decides, and every exit code but 0 is a PodFailed too."""
-    final = [_CONFIGURATION_ERROR, *([_TIMED_OUT] if run.experiment.max_hours else [])]
-    return [
-        *({"exitCode": code, "action": "TerminateJob"} for code in final),
-        {"events": ["PodFailed", "PodEvicted"], "action": "RestartJob"},
-    ]
-
-
 def _task(run: Run, name: str, task: str, replicas: int, **extra: Any) -> Manifest:
     variables = [{"name": "PET_NPROC_PER_NODE", "value": str(run.processes_per_node)}]
     spec = pod_spec(run, name, container="trainer", variables=variables)
-    trainer = spec["containers"][0]
-    trainer["command"] = [*_prefix(run), *trainer["command"]]
+    (trainer,) = spec["containers"]
+    ranks = [f"{variable}=$({source})" for variable, source in _TORCHRUN.items()]
+    trainer["command"] = ["env", *ranks, *time_limit(run), *trainer["command"]]
     spec |= {
         "restartPolicy": "Never",
         "initContainers": [wait_for_master(f"{name}-{_MASTER}-0.{name}", trainer)],
@@ -82,16 +70,6 @@ def _task(run: Run, name: str, task: str, replicas: int, **extra: Any) -> Manife
         "template": {"metadata": {"labels": labels(run, name)}, "spec": spec},
         **extra,
     }
-
-
-def _prefix(run: Run) -> list[str]:
-    prefix = ["env", *(f"{name}=$({source})" for name, source in _TORCHRUN.items())]
-    if run.experiment.max_hours:
-        # A Volcano Job has no deadline, and a pod's own would look like any failure. `--foreground`: the program gets
-        # the signal once, and passes it on to its children itself.
-        limit_s = round(run.experiment.max_hours * 3600)
-        prefix += ["timeout", "--foreground", f"--kill-after={GRACE_S}", str(limit_s)]
-    return prefix
 
 
 LAUNCHER = LauncherKind(

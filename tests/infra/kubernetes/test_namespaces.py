@@ -17,7 +17,7 @@ def program(monkeypatch: pytest.MonkeyPatch) -> Program:
 
 def test_teams_that_share_a_namespace_get_it_once(program: Program) -> None:
     names = [namespace.inputs["metadata"]["name"] for namespace in program.of_type(":Namespace")]
-    assert sorted(names) == ["kubeflow", "mpi-operator", "product", "research", "volcano-system"]
+    assert sorted(names) == ["etcd", "kubeflow", "mpi-operator", "product", "research", "volcano-system"]
 
 
 def test_a_quota_binds_its_teams_namespace_and_teams_without_one_have_none(program: Program) -> None:

@@ -26,6 +26,8 @@ IMAGES = {"build": ["training", "mpi"]}
         ("volcano-job", {"training": {}}, ["TY602"]),
         ("tf-job", {"training": {}}, []),
         ("tf-job", {"training": {"schemes": ["pytorchjob"]}}, ["TY602"]),
+        ("torchx", {"volcano": {}}, []),
+        ("torchx", {"training": {}}, ["TY602"]),
     ],
 )
 def test_the_launchers_operator_must_be_on_the_platform(
@@ -118,3 +120,23 @@ def test_a_launcher_of_lone_processes_refuses_more_of_them(
     checked: Checked, changes: dict[str, Any], expected: list[str]
 ) -> None:
     assert [rule for rule in rules(checked(**changes)) if rule == "TY607"] == expected
+
+
+@pytest.mark.parametrize(
+    ("changes", "etcd", "expected"),
+    [
+        ({"launcher": "torchx"}, True, []),
+        ({"launcher": "torchx"}, False, []),
+        ({"launcher": "torchx", "rendezvous": "etcd"}, True, []),
+        ({"launcher": "torchx", "rendezvous": "etcd"}, False, ["rendezvous"]),
+        ({"launcher": "torchx", "rendezvous": "c10d"}, False, []),
+        ({"launcher": "torchx", "image": "mpi"}, True, ["image"]),
+        ({"launcher": "torchx", "image": "mpi", "rendezvous": "c10d"}, True, []),
+        ({"launcher": "volcano-job", "rendezvous": "c10d"}, True, ["rendezvous"]),
+    ],
+)
+def test_pods_must_be_able_to_meet(tmp_path: Path, changes: dict[str, Any], etcd: bool, expected: list[str]) -> None:
+    operators = {**PLATFORM["operators"], "etcd": {"enabled": etcd}}
+    write_stack(tmp_path, "lab", "platform", merged(PLATFORM, {"operators": operators, "images": IMAGES}))
+    report = check(write_stack(tmp_path, "trial", "experiment", merged(EXPERIMENT, changes)))
+    assert [finding.where.key for finding in report.findings if finding.rule == "TY608"] == expected

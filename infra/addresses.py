@@ -1,0 +1,3 @@
+"""Where pods find what the platform runs for them."""
+
+ETCD = "etcd.etcd.svc:2379"
