@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from workloads.programs import PROJECT
+from workloads.programs import PROJECT, TRAINING
 
 IMAGES = PROJECT / "training" / "images"
 _IGNORED = PROJECT / ".dockerignore"
@@ -35,9 +35,8 @@ def base_of(image: str) -> str:
 
 
 def requirements_of(image: str) -> str:
-    """The name of the file in training/requirements/ that it installs."""
-    (path,) = [Path(source) for source in _copied(image) if source.startswith("training/requirements/")]
-    return path.stem
+    """Whose file in training/requirements/ names its libraries: its own, or the core's."""
+    return image if (TRAINING / "requirements" / f"{image}.txt").exists() else "training"
 
 
 @cache
