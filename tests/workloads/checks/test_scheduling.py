@@ -67,6 +67,7 @@ def test_variables_of_the_launcher_are_refused(checked: Checked, variable: str) 
     ("changes", "expected"),
     [
         ({"launcher": "volcano-job", "max_hours": 2, "restarts": 3}, "up to 4 starts of 2 hours, 8 in all"),
+        ({"launcher": "torchx", "max_hours": 2, "restarts": 3}, "up to 4 starts of 2 hours, 8 in all"),
         ({"launcher": "volcano-job", "max_hours": 2, "restarts": 0}, None),
         ({"launcher": "volcano-job"}, None),
         ({"launcher": "indexed-job", "max_hours": 2}, None),
