@@ -19,6 +19,7 @@ from infra.kubernetes.existing import existing_kubeconfig, existing_provider
 from infra.kubernetes.mpi_operator import MpiOperator
 from infra.kubernetes.namespaces import TeamNamespaces
 from infra.kubernetes.priorities import Priorities
+from infra.kubernetes.trainer import Trainer
 from infra.kubernetes.training_operator import TrainingOperator
 from infra.kubernetes.volcano import Volcano
 from infra.kubernetes.volumes import SharedVolumes
@@ -106,3 +107,5 @@ def _install_operators(config: PlatformConfig, provider: kubernetes.Provider, re
         )
     if operators.etcd.enabled:
         Etcd("etcd", etcd=operators.etcd, on_eks=on_eks, mirrors=config.mirrors, provider=provider, after=ready)
+    if operators.trainer_v2.enabled:
+        Trainer("trainer", replicas=replicas, mirrors=config.mirrors, provider=provider, after=after)

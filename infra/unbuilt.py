@@ -1,7 +1,6 @@
 """What a platform's stack file can say and nothing builds yet: dotted key → what follows for whoever says it."""
 
 UNBUILT: dict[str, str] = {
-    "operators.trainer_v2.enabled": "Kubeflow Trainer v2 and JobSet are not installed; no launcher makes TrainJobs",
     "tracking.mlflow.enabled": "no MLflow server is installed; runs keep metrics.jsonl alone",
     "monitoring.prometheus": "no Prometheus is installed",
     "monitoring.dcgm": "no DCGM exporter is installed, so GPUs report no metrics",

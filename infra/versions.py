@@ -67,6 +67,11 @@ TRAINING_OPERATOR_IMAGE = "docker.io/kubeflow/training-operator:v1-04f9f13"
 TRAINING_OPERATOR_INIT_IMAGE = "docker.io/library/alpine:3.10"  # waits for the master's name in a PyTorchJob's workers
 MPI_OPERATOR = "v0.6.0"
 MPI_OPERATOR_IMAGE = "docker.io/mpioperator/mpi-operator:0.6.0"
+# Trainer 2.1 is the first that makes Volcano's PodGroup; its go.mod names this JobSet.
+JOBSET = "v0.10.1"
+JOBSET_IMAGE = "registry.k8s.io/jobset/jobset:v0.10.1"
+TRAINER = "v2.1.0"
+TRAINER_IMAGE = "ghcr.io/kubeflow/trainer/trainer-controller-manager:v2.1.0"
 
 # The last line with the v2 API, which torchrun's etcd rendezvous speaks.
 ETCD = "v3.5.24"

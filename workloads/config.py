@@ -34,6 +34,7 @@ Launcher = Literal[
     "tf-job",
     "xgboost-job",
     "paddle-job",
+    "train-job",
 ]
 Precision = Literal["bf16", "fp16", "fp32", "fp8"]
 

@@ -14,7 +14,7 @@ class Cost:
 
     usd_per_hour: float | None
     usd_per_run: float | None
-    """At most: for `max_hours`; of a Volcano Job, for that at each start. None for a run without that limit."""
+    """At most: for `max_hours`, or for that at each start (`num_time_limits`). None for a run without that limit."""
     usd_per_hour_at_most: float | None = None
     """A platform's with every group at its maximum; `usd_per_hour` is that at the minimum."""
     priced_at: str = f"{PRICED_REGION} on demand, {PRICED_ON}"

@@ -19,6 +19,9 @@ _SHM_SHARE = 1 / 8
 _SHM_MAX_GIB = 128.0
 _ROUNDING = 1e-9  # 3.9 / 1.3 is a little less than 3 in floating point
 
+# Kinds of job with no deadline of their own.
+_LIMITED_BY_START = ("volcano-job", "torchx", "train-job")
+
 
 @dataclass(frozen=True, kw_only=True)
 class PodResources:
@@ -72,8 +75,8 @@ class Run:
 
     @property
     def num_time_limits(self) -> int:
-        """How often `max_hours` may pass. A Volcano Job has no deadline, so that each start of its pods gets one."""
-        return self.experiment.restarts + 1 if self.experiment.launcher in ("volcano-job", "torchx") else 1
+        """How often `max_hours` may pass. Some kinds have no deadline, so that each start of their pods gets one."""
+        return self.experiment.restarts + 1 if self.experiment.launcher in _LIMITED_BY_START else 1
 
     @property
     def most_hours(self) -> float | None:

@@ -14,8 +14,8 @@ from workloads.programs import PROJECT
 from workloads.references import experiment_references, platform_references
 from workloads.resolve import Run, resolve
 
-# A run is `<stack>-<8 hex>`, its pods `<run>-worker-<index>`: the longest must stay a DNS label of 63 characters.
-MAX_STACK_NAME = 40
+# A run is `<stack>-<8 hex>`, its pods at the longest `<run>-node-0-<index>-<5 letters>`: a DNS label of 63 characters.
+MAX_STACK_NAME = 36
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from infra.versions import MPI_OPERATOR, TRAINING_OPERATOR
+from infra.versions import JOBSET, MPI_OPERATOR, TRAINER, TRAINING_OPERATOR
 
 CHARTS = Path(__file__).parent
 TESTS = CHARTS.parents[1] / "tests"
@@ -30,6 +30,18 @@ SOURCES = [
         "manifests/base",
         ["kubeflow.org_mpijobs.yaml"],
         CHARTS / "mpi-operator" / "crds",
+    ),
+    (
+        f"sigs.k8s.io/jobset@{JOBSET}",
+        "config/components/crd/bases",
+        ["jobset.x-k8s.io_jobsets.yaml"],
+        CHARTS / "jobset" / "crds",
+    ),
+    (
+        f"github.com/kubeflow/trainer/v2@{TRAINER}",
+        "manifests/base/crds",
+        [f"trainer.kubeflow.org_{kind}s.yaml" for kind in ("clustertrainingruntime", "trainingruntime", "trainjob")],
+        CHARTS / "trainer" / "crds",
     ),
     (
         "volcano.sh/volcano@v1.10.0",

@@ -12,9 +12,9 @@ from pulumi_kubernetes.yaml.v2 import ConfigGroup
 from infra.kubernetes.helm import OWN_CHARTS
 
 
-def crd_files(chart: str, plurals: Iterable[str]) -> list[str]:
-    """Files of a chart's CRDs of kubeflow.org, by the plural of each kind."""
-    return [f"{OWN_CHARTS}/{chart}/crds/kubeflow.org_{plural}.yaml" for plural in plurals]
+def crd_files(chart: str, plurals: Iterable[str], group: str = "kubeflow.org") -> list[str]:
+    """Files of a chart's CRDs, by the plural of each kind."""
+    return [f"{OWN_CHARTS}/{chart}/crds/{group}_{plural}.yaml" for plural in plurals]
 
 
 def create_crds(resource_name: str, files: list[str], opts: pulumi.ResourceOptions) -> ConfigGroup:

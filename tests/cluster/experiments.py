@@ -19,6 +19,7 @@ _JOB_KINDS = (
     "jobs.batch",
     "jobs.batch.volcano.sh",
     "mpijobs.kubeflow.org",
+    "trainjobs.trainer.kubeflow.org",
 )
 
 

@@ -17,7 +17,9 @@ from pathlib import Path
 
 from infra.versions import (
     ETCD_IMAGE,
+    JOBSET_IMAGE,
     MPI_OPERATOR_IMAGE,
+    TRAINER_IMAGE,
     TRAINING_OPERATOR_IMAGE,
     TRAINING_OPERATOR_INIT_IMAGE,
     VOLCANO_IMAGES,
@@ -113,6 +115,8 @@ def _images() -> list[Image]:
         _operator(mirrored(MPI_OPERATOR_IMAGE), "mpi-operator", "mpi-operator", "/opt/mpi-operator"),
         # The module's last word that is no version names the command.
         _operator(mirrored(ETCD_IMAGE), "etcd", "server", "/usr/local/bin/etcd"),
+        _operator(mirrored(JOBSET_IMAGE), "jobset", "jobset", "/manager"),
+        _operator(mirrored(TRAINER_IMAGE), "trainer", "trainer-controller-manager", "/manager"),
         _volcano("vc-scheduler", "scheduler"),
         _volcano("vc-controller-manager", "controller-manager"),
         Image(

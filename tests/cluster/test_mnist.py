@@ -22,7 +22,14 @@ pytestmark = pytest.mark.cluster
 
 STEPS = 400  # as Pulumi.mnist.yaml says
 # mpirun has a pod of its own, beside the two that train.
-PODS = {"mnist": 2, "mnist-elastic": 2, "mnist-indexed": 2, "mnist-mpi": 3, "mnist-volcano": 2}
+PODS = {
+    "mnist": 2,
+    "mnist-elastic": 2,
+    "mnist-indexed": 2,
+    "mnist-mpi": 3,
+    "mnist-volcano": 2,
+    "mnist-trainjob": 2,
+}
 
 
 @pytest.mark.parametrize("stack", PODS)

@@ -73,6 +73,8 @@ TOOLCHAIN = (
     Tool(name="training-operator", module="github.com/kubeflow/training-operator"),
     Tool(name="mpi-operator", module="github.com/kubeflow/mpi-operator"),
     Tool(name="etcd", module="go.etcd.io/etcd/server/v3"),
+    Tool(name="jobset", module="sigs.k8s.io/jobset"),
+    Tool(name="trainer", module="github.com/kubeflow/trainer/v2"),
     Tool(name="kwok", module="sigs.k8s.io/kwok", extras={"kustomize/stage": "stages"}),
 )
 

@@ -45,7 +45,7 @@ def test_the_mpi_operators_crd_is_the_only_one_of_its_name(program: Program) -> 
         for kind in (crd(ROOT / file) for file in files)
         for version in kind["spec"]["versions"]
     ]
-    assert len(versions) == 5
+    assert len(versions) == len(files)
     assert [version for name, version in versions if name == "mpijobs.kubeflow.org"] == ["v2beta1"]
 
 
@@ -102,6 +102,15 @@ def test_an_operator_that_the_stack_file_leaves_out_is_not_installed(monkeypatch
     program = run(on_existing(operators={"mpi": {"enabled": False}, "training": {}}), monkeypatch)
     assert [release.inputs["name"] for release in program.of_type(":Release")] == ["training-operator"]
     assert program["training-operator-release"].inputs["values"]["gangScheduler"] == ""
+
+
+def test_trainer_comes_after_jobset_and_both_after_volcano(monkeypatch: pytest.MonkeyPatch) -> None:
+    program = run(on_existing(operators=SHARED["operators"] | {"trainer_v2": {"enabled": True}}), monkeypatch)
+    assert "trainer-jobset-release" in program["trainer-trainer-crds"].dependencies
+    for chart in ("jobset", "trainer"):
+        assert "volcano-release" in program[f"trainer-{chart}-crds"].dependencies
+        assert f"trainer-{chart}-crds" in program[f"trainer-{chart}-release"].dependencies
+        assert program[f"trainer-{chart}-release"].inputs["name"] == chart
 
 
 def test_nothing_starts_before_the_nodes_of_a_new_cluster(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -40,8 +40,17 @@ def pod_specs(run: Run) -> list[Manifest]:
         return [replicas[role]["template"]["spec"] for role in ("Worker", "Launcher")]
     for kind in REPLICAS.keys() & objects.keys():
         return [replica["template"]["spec"] for replica in objects[kind]["spec"][REPLICAS[kind]].values()]
+    if "TrainJob" in objects:
+        return [indexed_job_of(objects)["template"]["spec"]]
     job = objects["Job"]["spec"]
     return [replica["template"]["spec"] for replica in job.get("tasks", [job])]
+
+
+def indexed_job_of(train_job: dict[str, Manifest]) -> Manifest:
+    """The Job that a TrainJob comes to, as its runtime has it."""
+    (replicated,) = train_job["TrainingRuntime"]["spec"]["template"]["spec"]["replicatedJobs"]
+    job: Manifest = replicated["template"]["spec"]
+    return job
 
 
 def program_spec(run: Run) -> Manifest:
@@ -164,6 +173,8 @@ def test_a_run_ends_at_its_time_limit(resolved: Resolved, launcher: str) -> None
             assert command(spec)[:2] == ["timeout", "--foreground"]
             assert command(spec)[3] == "5400"
         assert {"exitCode": 124, "action": "TerminateJob"} in objects["Job"]["spec"]["policies"]
+    elif launcher == "train-job":
+        assert indexed_job_of(objects)["activeDeadlineSeconds"] == 5400
     else:
         (spec,) = [objects[kind]["spec"] for kind in ("Job", "MPIJob", *REPLICAS) if kind in objects]
         assert spec.get("runPolicy", spec)["activeDeadlineSeconds"] == 5400
@@ -366,6 +377,52 @@ def test_on_one_machine_tf_job_gives_each_process_its_place_among_all() -> None:
     assert [config["task"] for config in configs] == [{"type": "worker", "index": rank} for rank in range(3)]
     for config in configs:
         assert config["cluster"] == {"worker": ["localhost:5001", "localhost:5002", "localhost:5003"]}
+
+
+def test_a_train_job_says_how_many_and_its_own_runtime_all_else(resolved: Resolved) -> None:
+    run = resolved(launcher="train-job", nodes=3, processes_per_node=2)
+    runtime, job = manifests_of(run)  # in this order: a TrainJob without its runtime is refused
+    assert job["spec"]["runtimeRef"] == {"kind": "TrainingRuntime", "name": runtime["metadata"]["name"]}
+    assert job["spec"]["trainer"] == {"numNodes": 3, "numProcPerNode": 2}
+    # Without it Trainer injects nothing, whatever the image.
+    assert runtime["spec"]["mlPolicy"] == {"torch": {}}
+
+
+def test_a_train_job_leaves_ranks_to_the_operator_which_knows_the_container_by_name(resolved: Resolved) -> None:
+    run = resolved(launcher="train-job")
+    (replicated,) = by_kind(run)["TrainingRuntime"]["spec"]["template"]["spec"]["replicatedJobs"]
+    assert replicated["template"]["metadata"]["labels"]["trainer.kubeflow.org/trainjob-ancestor-step"] == "trainer"
+    (spec,) = pod_specs(run)
+    assert replicated["name"] == spec["containers"][0]["name"] == "node"
+    assert not [name for name in environment(spec) if name.startswith(("PET_", "MASTER_", "RANK", "WORLD"))]
+    assert f"{run_name(run)}-node-0-0.{run_name(run)}" in spec["initContainers"][0]["command"][-1]
+
+
+def test_a_train_job_is_one_gang_of_the_teams_queue(resolved: Resolved) -> None:
+    run = resolved(launcher="train-job", priority="normal")
+    runtime = by_kind(run)["TrainingRuntime"]["spec"]
+    assert runtime["podGroupPolicy"] == {"volcano": {}}
+    assert runtime["template"]["metadata"]["annotations"] == {"scheduling.volcano.sh/queue-name": "research"}
+    (spec,) = pod_specs(run)
+    assert (spec["schedulerName"], spec["priorityClassName"]) == ("volcano", "normal")
+
+
+def test_a_train_job_restarts_as_a_whole_but_not_on_a_wrong_configuration(resolved: Resolved) -> None:
+    objects = by_kind(resolved(launcher="train-job", restarts=5))
+    job, policy = indexed_job_of(objects), objects["TrainingRuntime"]["spec"]["template"]["spec"]["failurePolicy"]
+    assert policy["maxRestarts"] == 5
+    assert (job["backoffLimit"], job["template"]["spec"]["restartPolicy"]) == (0, "Never")  # JobSet alone restarts
+    on_exit_code, on_eviction = job["podFailurePolicy"]["rules"]
+    assert on_exit_code["onExitCodes"] == {"containerName": "node", "operator": "In", "values": [2]}
+    assert on_eviction["onPodConditions"] == [{"type": "DisruptionTarget", "status": "True"}]
+    assert {on_exit_code["action"], on_eviction["action"]} == {"FailJob"}
+    # Both rules of the Job give the same reason, so that the eviction has to be looked for first.
+    evicted, final = policy["rules"]
+    assert (evicted["action"], evicted["onJobFailureMessagePatterns"]) == (
+        "RestartJobSetAndIgnoreMaxRestarts",
+        ["DisruptionTarget"],
+    )
+    assert (final["action"], final["onJobFailureReasons"]) == ("FailJobSet", ["PodFailurePolicy", "DeadlineExceeded"])
 
 
 def test_every_launcher_renders_what_its_schema_allows(resolved: Resolved, launcher: str) -> None:

@@ -18,7 +18,12 @@ _RANK_VARIABLES = {
 _MPI_PACKAGE = "openmpi-bin"
 # What torchrun talks to etcd with, as the Dockerfiles copy it.
 _ETCD_CLIENT = "training/requirements/etcd.txt"
-_OPERATORS = {"volcano": "Volcano", "training": "Training Operator", "mpi": "MPI operator"}
+_OPERATORS = {
+    "volcano": "Volcano",
+    "training": "Training Operator",
+    "mpi": "MPI operator",
+    "trainer_v2": "Kubeflow Trainer",
+}
 
 
 @rule("TY601")
@@ -81,8 +86,8 @@ def gang_fits_the_quota(run: Run) -> Iterator[Problem]:
 def time_limit_covers_all_starts(run: Run) -> Iterator[Problem]:
     """The time limit counts from the last start of the pods, so that a run with restarts may last longer.
 
-    A Volcano Job has no deadline of its own: each start of its pods gets `max_hours`. The other launchers hold it over
-    all starts, and over the wait for nodes.
+    A Volcano Job and a TrainJob have no deadline of their own: each start of their pods gets `max_hours`. The other
+    launchers hold it over all starts, and over the wait for nodes.
     """
     hours, starts = run.experiment.max_hours, run.num_time_limits
     if hours and starts > 1:

@@ -11,6 +11,7 @@ from workloads.launchers import (
     pytorch_job,
     tf_job,
     torchx_job,
+    train_job,
     volcano_job,
     xgboost_job,
 )
@@ -27,6 +28,7 @@ LAUNCHERS: dict[Launcher, LauncherKind] = {
     "tf-job": tf_job.LAUNCHER,
     "xgboost-job": xgboost_job.LAUNCHER,
     "paddle-job": paddle_job.LAUNCHER,
+    "train-job": train_job.LAUNCHER,
 }
 
 

@@ -10,13 +10,19 @@ import yaml
 
 from infra.config.platform import Mirrors, TrainingOperator
 from infra.kubernetes.mpi_operator import mpi_operator_values
+from infra.kubernetes.trainer import jobset_values, trainer_values
 from infra.kubernetes.training_operator import training_operator_values
-from infra.versions import MPI_OPERATOR, TRAINING_OPERATOR
+from infra.versions import JOBSET, MPI_OPERATOR, TRAINER, TRAINING_OPERATOR
 from tests.commands import needs
 from tests.schemas import validate_manifest
 
 CHARTS = Path(__file__).parents[3] / "infra" / "charts"
-VERSIONS = {"training-operator": TRAINING_OPERATOR, "mpi-operator": MPI_OPERATOR}
+VERSIONS = {
+    "training-operator": TRAINING_OPERATOR,
+    "mpi-operator": MPI_OPERATOR,
+    "jobset": JOBSET,
+    "trainer": TRAINER,
+}
 
 needs_helm = needs("helm")
 
@@ -24,6 +30,9 @@ needs_helm = needs("helm")
 def values_of(chart: str, *, gang_scheduler: str, replicas: int, schemes: list[str]) -> dict[str, Any]:
     if chart == "mpi-operator":
         return mpi_operator_values(gang_scheduler=gang_scheduler, replicas=replicas, mirrors=Mirrors())
+    if chart in ("jobset", "trainer"):  # neither is told of a gang scheduler: a runtime asks for its PodGroup
+        values = jobset_values if chart == "jobset" else trainer_values
+        return values(replicas=replicas, mirrors=Mirrors())
     operator = TrainingOperator.model_validate({"schemes": schemes})
     return training_operator_values(operator, gang_scheduler=gang_scheduler, replicas=replicas, mirrors=Mirrors())
 
@@ -127,9 +136,51 @@ def test_the_certificate_is_left_to_the_operator() -> None:
 
 
 @needs_helm
-def test_several_replicas_elect_a_leader_and_one_does_not_need_to() -> None:
-    assert "--leader-elect" in container("training-operator", replicas=2)["args"]
-    assert "--leader-elect" not in container("training-operator", replicas=1)["args"]
+@pytest.mark.parametrize("chart", ["jobset", "trainer"])
+def test_a_certificate_and_who_trusts_it_are_left_to_the_controller(chart: str) -> None:
+    objects = rendered(chart)
+    assert "data" not in objects["Secret"]
+    webhooks = [hook for kind in objects if "Webhook" in kind for hook in objects[kind]["webhooks"]]
+    assert webhooks
+    for webhook in webhooks:
+        assert "caBundle" not in webhook["clientConfig"]
+        assert webhook["clientConfig"]["service"]["name"] == objects["Service"]["metadata"]["name"]
+        assert objects["Service"]["spec"]["selector"] == objects["Deployment"]["spec"]["selector"]["matchLabels"]
+
+
+@needs_helm
+def test_no_pod_waits_for_jobset() -> None:
+    objects = rendered("jobset")
+    rules = [
+        rule
+        for kind in ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
+        for hook in objects[kind]["webhooks"]
+        for rule in hook["rules"]
+    ]
+    assert {resource for rule in rules for resource in rule["resources"]} == {"jobsets"}
+
+
+@needs_helm
+def test_trainer_may_look_up_the_priority_of_a_gang() -> None:
+    (rule,) = [rule for rule in rendered("trainer")["ClusterRole"]["rules"] if "priorityclasses" in rule["resources"]]
+    assert rule["verbs"] == ["get", "list", "watch"]
+
+
+@needs_helm
+def test_jobset_reads_no_secrets_but_its_own_and_trainer_makes_none() -> None:
+    assert "secrets" not in str(rendered("jobset")["ClusterRole"]["rules"])
+    rules = rendered("trainer")["ClusterRole"]["rules"]
+    assert [rule["verbs"] for rule in rules if "secrets" in rule["resources"]] == [["list", "watch"]]
+
+
+@needs_helm
+@pytest.mark.parametrize("replicas", [1, 2])
+def test_several_replicas_elect_a_leader_and_one_does_not_need_to(replicas: int) -> None:
+    elects = replicas > 1
+    assert ("--leader-elect" in container("training-operator", replicas=replicas)["args"]) == elects
+    assert f"--leader-elect={str(elects).lower()}" in container("jobset", replicas=replicas)["args"]
+    trainer = yaml.safe_load(rendered("trainer", replicas=replicas)["ConfigMap"]["data"]["configuration.yaml"])
+    assert trainer["leaderElection"]["leaderElect"] is elects
 
 
 @needs_helm
@@ -145,7 +196,7 @@ def test_chart_and_crds_are_of_the_version_that_the_platform_pins(chart: str) ->
     assert yaml.safe_load((CHARTS / chart / "Chart.yaml").read_text())["appVersion"] == VERSIONS[chart]
     first_lines = [path.open().readline() for path in (CHARTS / chart / "crds").glob("*.yaml")]
     assert first_lines
-    assert all(f"{chart}@{VERSIONS[chart]} " in line for line in first_lines)
+    assert all(re.match(rf"# \S*/{chart}(/v\d)?@{re.escape(VERSIONS[chart])} ", line) for line in first_lines)
 
 
 def assert_restricted(context: dict[str, Any]) -> None:

@@ -28,6 +28,9 @@ IMAGES = {"build": ["training", "mpi"]}
         ("tf-job", {"training": {"schemes": ["pytorchjob"]}}, ["TY602"]),
         ("torchx", {"volcano": {}}, []),
         ("torchx", {"training": {}}, ["TY602"]),
+        ("train-job", {"trainer_v2": {"enabled": True}}, []),
+        ("train-job", {"trainer_v2": {"enabled": False}}, ["TY602"]),
+        ("train-job", {"training": {}}, ["TY602"]),
     ],
 )
 def test_the_launchers_operator_must_be_on_the_platform(
@@ -70,6 +73,7 @@ def test_variables_of_the_launcher_are_refused(checked: Checked, variable: str) 
         ({"launcher": "torchx", "max_hours": 2, "restarts": 3}, "up to 4 starts of 2 hours, 8 in all"),
         ({"launcher": "volcano-job", "max_hours": 2, "restarts": 0}, None),
         ({"launcher": "volcano-job"}, None),
+        ({"launcher": "train-job", "max_hours": 2, "restarts": 1}, "up to 2 starts of 2 hours, 4 in all"),
         ({"launcher": "indexed-job", "max_hours": 2}, None),
     ],
 )
