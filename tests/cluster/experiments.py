@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from tests.cluster.kube import get, kubectl, logs, phases, pods, until
 from tests.cluster.pulumi_cli import Checkout
 
@@ -43,6 +45,16 @@ def running(checkout: Checkout, stack: str, *settings: str) -> Iterator[str]:
     finally:
         checkout.destroy(stack)
         checkout.restore(stack)
+
+
+def use_command(checkout: Checkout, stack: str, command: list[str]) -> None:
+    """As a user would edit the stack file; the flags of the program that it had go with it."""
+    path = checkout.folder / f"Pulumi.{stack}.yaml"
+    body = yaml.safe_load(path.read_text())
+    experiment = body["config"]["trainyard:experiment"]
+    experiment["program"] = {"command": command}
+    del experiment["args"]
+    path.write_text(yaml.safe_dump(body))
 
 
 def until_succeeded(run: str, *, within_s: float = 300) -> None:

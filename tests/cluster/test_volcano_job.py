@@ -3,9 +3,8 @@
 from typing import Any
 
 import pytest
-import yaml
 
-from tests.cluster.experiments import NAMESPACE, gangs, running
+from tests.cluster.experiments import NAMESPACE, gangs, running, use_command
 from tests.cluster.kube import get, phases, until
 from tests.cluster.pulumi_cli import Checkout
 
@@ -26,7 +25,7 @@ STACK = "mnist-volcano"
 def test_a_run_that_cannot_succeed_ends_and_leaves_its_logs(
     platform: Checkout, script: str, settings: list[str], phase: str, restarts: int
 ) -> None:
-    _use_command(platform, ["sh", "-c", script])
+    use_command(platform, STACK, ["sh", "-c", script])
     with running(platform, STACK, *settings) as run:
         job = until(lambda: _finished(run), within_s=120, what=lambda: phases(run))
         assert job["status"]["state"]["phase"] == phase
@@ -34,16 +33,6 @@ def test_a_run_that_cannot_succeed_ends_and_leaves_its_logs(
         assert job["status"].get("retryCount", 0) == restarts + (phase == "Failed")
         assert not gangs(run)
         until(lambda: set(phases(run)) == {"Failed"}, within_s=60, what=lambda: phases(run))
-
-
-def _use_command(platform: Checkout, command: list[str]) -> None:
-    """As a user would edit the stack file; the flags of the program that it had go with it."""
-    path = platform.folder / f"Pulumi.{STACK}.yaml"
-    stack = yaml.safe_load(path.read_text())
-    experiment = stack["config"]["trainyard:experiment"]
-    experiment["program"] = {"command": command}
-    del experiment["args"]
-    path.write_text(yaml.safe_dump(stack))
 
 
 def _finished(run: str) -> dict[str, Any] | None:

@@ -1,6 +1,7 @@
 """What each launcher promises, asserted on its manifests."""
 
 import json
+import re
 from collections.abc import Callable
 from itertools import dropwhile
 from typing import Any, get_args
@@ -412,16 +413,27 @@ def test_a_train_job_restarts_as_a_whole_but_not_on_a_wrong_configuration(resolv
     job, policy = indexed_job_of(objects), objects["TrainingRuntime"]["spec"]["template"]["spec"]["failurePolicy"]
     assert policy["maxRestarts"] == 5
     assert (job["backoffLimit"], job["template"]["spec"]["restartPolicy"]) == (0, "Never")  # JobSet alone restarts
-    on_exit_code, on_eviction = job["podFailurePolicy"]["rules"]
-    assert on_exit_code["onExitCodes"] == {"containerName": "node", "operator": "In", "values": [2]}
-    assert on_eviction["onPodConditions"] == [{"type": "DisruptionTarget", "status": "True"}]
-    assert {on_exit_code["action"], on_eviction["action"]} == {"FailJob"}
-    # Both rules of the Job give the same reason, so that the eviction has to be looked for first.
-    evicted, final = policy["rules"]
-    assert (evicted["action"], evicted["onJobFailureMessagePatterns"]) == (
-        "RestartJobSetAndIgnoreMaxRestarts",
-        ["DisruptionTarget"],
-    )
+    rules = job["podFailurePolicy"]["rules"]
+    assert {rule["action"] for rule in rules} == {"FailJob"}
+    assert [rule["onExitCodes"] for rule in rules[:2]] == [
+        {"containerName": "node", "operator": "In", "values": [code]} for code in (2, 143)
+    ]
+    assert rules[2]["onPodConditions"] == [{"type": "DisruptionTarget", "status": "True"}]
+
+
+def test_jobset_tells_a_stopped_train_job_from_a_wrong_one_by_the_message_of_its_job(resolved: Resolved) -> None:
+    policy = by_kind(resolved(launcher="train-job"))["TrainingRuntime"]["spec"]["template"]["spec"]["failurePolicy"]
+    stopped, final = policy["rules"]  # the first that fits decides
+    assert stopped["action"] == "RestartJobSetAndIgnoreMaxRestarts"
+
+    def is_stopped(message: str) -> bool:
+        return any(re.search(pattern, message) for pattern in stopped["onJobFailureMessagePatterns"])
+
+    # As Kubernetes 1.33 words them.
+    exited = "Container node for pod training/x-node-0-0-abc failed with exit code {} matching FailJob rule at index 0"
+    assert is_stopped("Pod training/x-node-0-0-abc has condition DisruptionTarget matching FailJob rule at index 2")
+    assert is_stopped(exited.format(143))
+    assert not is_stopped(exited.format(2))
     assert (final["action"], final["onJobFailureReasons"]) == ("FailJobSet", ["PodFailurePolicy", "DeadlineExceeded"])
 
 

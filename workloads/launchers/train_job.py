@@ -18,8 +18,10 @@ _API = "trainer.kubeflow.org/v1alpha1"
 _NODE = "node"
 _ROLE = {"trainer.kubeflow.org/trainjob-ancestor-step": "trainer"}
 _QUEUE = "scheduling.volcano.sh/queue-name"
-# Exit code of training.launch for a configuration that no restart can mend.
+# Exit codes of training.launch: a configuration that no restart can mend; told to stop, and has saved.
 _CONFIGURATION_ERROR = 2
+_STOPPED = 143
+# The condition of a pod that was drained, preempted or lost with its node. Its peers stop with it, perhaps before it.
 _EVICTED = "DisruptionTarget"
 
 
@@ -61,10 +63,10 @@ def _job_set(run: Run, name: str) -> Manifest:
             # The first rule that fits decides; any other failure is a restart that counts.
             "rules": [
                 {
-                    "name": "evicted",
+                    "name": "stopped",
                     "action": "RestartJobSetAndIgnoreMaxRestarts",
                     "onJobFailureReasons": ["PodFailurePolicy"],
-                    "onJobFailureMessagePatterns": [_EVICTED],
+                    "onJobFailureMessagePatterns": [_EVICTED, f"exit code {_STOPPED} "],
                 },
                 {
                     "name": "final",
@@ -91,13 +93,16 @@ def _job(run: Run, name: str) -> Manifest:
     }
     job: Manifest = {
         "backoffLimit": 0,
-        # Both end the Job at once. What ended it is in its message, by which JobSet tells them apart.
+        # Each ends the Job at once. Which it was is in the Job's message, by which JobSet tells them apart.
         "podFailurePolicy": {
             "rules": [
-                {
-                    "action": "FailJob",
-                    "onExitCodes": {"containerName": _NODE, "operator": "In", "values": [_CONFIGURATION_ERROR]},
-                },
+                *(
+                    {
+                        "action": "FailJob",
+                        "onExitCodes": {"containerName": _NODE, "operator": "In", "values": [code]},
+                    }
+                    for code in (_CONFIGURATION_ERROR, _STOPPED)
+                ),
                 {"action": "FailJob", "onPodConditions": [{"type": _EVICTED, "status": "True"}]},
             ]
         },
