@@ -70,19 +70,19 @@ def until_running(run: str, count: int, *, within_s: float = 120) -> None:
     until(lambda: phases(run) == ["Running"] * count, within_s=within_s, what=lambda: _story(run))
 
 
-def gangs(run: str) -> list[dict[str, Any]]:
-    """The run's PodGroup, if it has one now. Volcano adds its own Job's uid to the name."""
-    return [group for group in get("podgroups", "-n", NAMESPACE) if group["metadata"]["name"].startswith(run)]
-
-
-def is_declared_unschedulable(run: str) -> bool:
+def until_unschedulable(run: str, *, within_s: float = 60) -> None:
     """Waits until Volcano has looked at the gang and said that it does not fit."""
 
     def said() -> bool:
         conditions = [condition for group in gangs(run) for condition in group.get("status", {}).get("conditions", [])]
         return any(condition["type"] == "Unschedulable" for condition in conditions)
 
-    return until(said, within_s=60, what=lambda: get("podgroups", "-n", NAMESPACE))
+    until(said, within_s=within_s, what=lambda: get("podgroups", "-n", NAMESPACE))
+
+
+def gangs(run: str) -> list[dict[str, Any]]:
+    """The run's PodGroup, if it has one now. Volcano adds its own Job's uid to the name."""
+    return [group for group in get("podgroups", "-n", NAMESPACE) if group["metadata"]["name"].startswith(run)]
 
 
 def metrics(checkout: Checkout, stack: str, run: str) -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from infra.nodes import Nodes, nodes_of
-from tests.cluster.experiments import NAMESPACE, gangs, is_declared_unschedulable
+from tests.cluster.experiments import NAMESPACE, gangs, until_unschedulable
 from tests.cluster.fleet import add_nodes, remove_nodes
 from tests.cluster.kube import kubectl, pods, until
 from tests.cluster.paths import PROJECT
@@ -75,11 +75,11 @@ def test_a_gang_of_64_starts_beside_one_of_65_that_waits(folder: Path) -> None:
     fitting = _run(folder, "fitting", "p5.48xlarge", "indexed-job", MOST_NODES - 1)
     one_more = _run(folder, "one-more", "p5.48xlarge", "pytorch-job", 1)
     with _applied(larger):
-        is_declared_unschedulable(run_name(larger))
+        until_unschedulable(run_name(larger))
         with _applied(fitting):
             until(lambda: len(_placed(fitting)) == MOST_NODES - 1, within_s=180, what=lambda: _story(fitting))
             with _applied(one_more):
-                is_declared_unschedulable(run_name(one_more))
+                until_unschedulable(run_name(one_more))
                 assert _placed(larger) == _placed(one_more) == []
 
                 add_nodes(nodes, 1, first=MOST_NODES - 1)

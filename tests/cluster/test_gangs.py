@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from infra.nodes import Nodes, nodes_of
-from tests.cluster.experiments import is_declared_unschedulable, running, until_running, until_succeeded
+from tests.cluster.experiments import running, until_running, until_succeeded, until_unschedulable
 from tests.cluster.fleet import add_nodes, remove_nodes
 from tests.cluster.kube import phases, pods, until
 from tests.cluster.pulumi_cli import Checkout
@@ -22,7 +22,7 @@ def test_a_gang_of_which_only_half_fits_waits_whole_and_starts_when_room_appears
     with running(platform, "mnist", "args.steps=20000") as first:
         until_running(first, 2)
         with running(platform, "mnist-indexed", "args.steps=100") as second:
-            assert is_declared_unschedulable(second)
+            until_unschedulable(second)
             assert phases(second) == ["Pending", "Pending"]
             assert not any(_node_of(pod) for pod in pods(second))
 
@@ -56,7 +56,7 @@ def test_a_gang_of_four_waits_for_its_fourth_node(platform: Checkout, fleet: Nod
     add_nodes(fleet, 3)
     settings = ["platform=local", "nodes=4", f"launcher={launcher}", "volumes[0].name=distributed-training-shared"]
     with running(platform, "fsdp", *settings) as run:
-        assert is_declared_unschedulable(run)
+        until_unschedulable(run)
         assert not any(_node_of(pod) for pod in pods(run))
 
         add_nodes(fleet, 1, first=3)

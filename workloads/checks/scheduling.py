@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from infra.config.quantities import amount
 from infra.findings import listed
 from workloads.checks.registry import Problem, rule
 from workloads.image_sources import dockerfile_of, image_names
@@ -14,6 +15,7 @@ _RANK_VARIABLES = {
     *("NODE_RANK", "JOB_COMPLETION_INDEX", "VC_TASK_INDEX", "VK_TASK_INDEX", "TF_CONFIG"),
     *("PADDLE_MASTER", "PADDLE_NNODES", "PADDLE_RANK", "PADDLE_TRAINER_ID", "PADDLE_TRAINERS_NUM"),
 }
+_GIB = 2**30
 # Debian's, as the Dockerfiles name it.
 _MPI_PACKAGE = "openmpi-bin"
 # What torchrun talks to etcd with, as the Dockerfiles copy it.
@@ -63,23 +65,52 @@ def gang_fits_the_quota(run: Run) -> Iterator[Problem]:
 
     The operator would create some of the pods and be refused the rest.
     """
-    per_pod = {
-        "requests.cpu": run.resources.cpu,
-        "requests.nvidia.com/gpu": run.resources.gpu,
-        "requests.vpc.amazonaws.com/efa": run.resources.efa,
-        "requests.aws.amazon.com/neuron": run.resources.neuron,
-        "pods": 1,
-    }
+    per_pod = {f"requests.{resource}": asked for resource, asked in _asked(run).items()} | {"pods": 1}
     beside = {"pods": 1} if run.experiment.launcher == "mpi-job" else {}  # its launcher
-    for resource, asked in per_pod.items():
-        limit = run.team.quota.get(resource)
+    for resource, quota in run.team.quota.items():
+        asked, limit = per_pod.get(resource, 0), amount(quota)
         total = asked * run.experiment.nodes + beside.get(resource, 0)
-        if isinstance(limit, int | float) and total > limit:
+        if asked and total > limit:
             yield Problem(
                 ("nodes",),
-                f"{run.experiment.nodes} pods ask for {total:g} {resource}; team `{run.team.name}` may have {limit:g}",
+                f"{run.experiment.nodes} pods ask for {_shown(resource, total)}; "
+                f"team `{run.team.name}` may have {_shown(resource, limit)}",
                 f"lower `nodes` to {int((limit - beside.get(resource, 0)) // asked)}, or raise the quota",
             )
+
+
+@rule("TY611")
+def gang_fits_the_queue(run: Run) -> Iterator[Problem]:
+    """The gang asks for more than its queue may ever hold.
+
+    Volcano would take the run and never start it.
+    """
+    volcano, per_pod = run.platform.operators.volcano, _asked(run)
+    queues = {queue.name: queue.capability for queue in volcano.queues} if volcano else {}
+    for resource, most in queues.get(run.queue, {}).items():
+        asked, limit = per_pod.get(resource, 0), amount(most)
+        if asked and asked * run.experiment.nodes > limit:
+            yield Problem(
+                ("nodes",),
+                f"{run.experiment.nodes} pods ask for {_shown(resource, asked * run.experiment.nodes)}; "
+                f"queue `{run.queue}` may hold {_shown(resource, limit)}",
+                f"lower `nodes` to {int(limit // asked)}, or raise the queue's `capability`",
+            )
+
+
+def _asked(run: Run) -> dict[str, float]:
+    """What one pod asks for, by the resource's name and in its unit."""
+    return {
+        "cpu": run.resources.cpu,
+        "memory": run.resources.memory_gib * _GIB,
+        "nvidia.com/gpu": run.resources.gpu,
+        "vpc.amazonaws.com/efa": run.resources.efa,
+        "aws.amazon.com/neuron": run.resources.neuron,
+    }
+
+
+def _shown(resource: str, total: float) -> str:
+    return f"{total / _GIB:g} GiB of {resource}" if resource.endswith("memory") else f"{total:g} {resource}"
 
 
 @rule("TY604", "info")

@@ -145,3 +145,40 @@ def test_pods_must_be_able_to_meet(tmp_path: Path, changes: dict[str, Any], etcd
     write_stack(tmp_path, "lab", "platform", merged(PLATFORM, {"operators": operators, "images": IMAGES}))
     report = check(write_stack(tmp_path, "trial", "experiment", merged(EXPERIMENT, changes)))
     assert [finding.where.key for finding in report.findings if finding.rule == "TY608"] == expected
+
+
+@pytest.mark.parametrize(
+    ("quota", "nodes", "message"),
+    [
+        ({"requests.cpu": "1500m"}, 3, None),
+        ({"requests.cpu": "1500m"}, 4, "4 pods ask for 2 requests.cpu; team `default` may have 1.5 requests.cpu"),
+        ({"requests.memory": "4Gi"}, 2, None),
+        (
+            {"requests.memory": "4Gi"},
+            3,
+            "3 pods ask for 6 GiB of requests.memory; team `default` may have 4 GiB of requests.memory",
+        ),
+    ],
+)
+def test_a_quota_counts_in_whatever_unit_it_is_written(
+    tmp_path: Path, quota: dict[str, Any], nodes: int, message: str | None
+) -> None:
+    teams = [{"name": "default", "namespace": "training", "quota": quota}]
+    write_stack(tmp_path, "lab", "platform", merged(PLATFORM, {"teams": teams}))
+    report = check(write_stack(tmp_path, "trial", "experiment", merged(EXPERIMENT, {"nodes": nodes})))
+    assert [finding.message for finding in report.findings if finding.rule == "TY603"] == ([message] if message else [])
+
+
+def test_a_gang_that_its_queue_can_never_hold_is_refused(tmp_path: Path) -> None:
+    queues = [{"name": "research", "capability": {"cpu": 1, "memory": "1Ti"}}, {"name": "wide"}]
+    write_stack(
+        tmp_path, "lab", "platform", merged(PLATFORM, {"operators": {"training": {}, "volcano": {"queues": queues}}})
+    )
+
+    def found(**changes: Any) -> list[str]:
+        return rules(check(write_stack(tmp_path, "trial", "experiment", merged(EXPERIMENT, changes))))
+
+    assert found(nodes=2) == []
+    assert found(nodes=3) == ["TY611"]
+    assert found(nodes=3, queue="wide") == []
+    assert found(nodes=3, queue="default") == []
