@@ -16,6 +16,7 @@ from infra.digest import config_digest
 from infra.kubernetes.device_plugins import DevicePlugins
 from infra.kubernetes.etcd import Etcd
 from infra.kubernetes.existing import existing_kubeconfig, existing_provider
+from infra.kubernetes.mpi_conflict import refuse_foreign_mpi_jobs
 from infra.kubernetes.mpi_operator import MpiOperator
 from infra.kubernetes.namespaces import TeamNamespaces
 from infra.kubernetes.priorities import Priorities
@@ -44,6 +45,8 @@ def deploy_platform(stack_name: str, config: PlatformConfig, region: str | None)
         nodes = list(nodes_of(config).values())
         DevicePlugins("devices", nodes=nodes, mirrors=config.mirrors, provider=provider, after=ready)
     else:
+        if config.operators.mpi and config.operators.mpi.enabled and not pulumi.runtime.is_dry_run():
+            refuse_foreign_mpi_jobs(stack_name, config.cluster)
         provider, kubeconfig = existing_provider(stack_name, config.cluster), existing_kubeconfig(config.cluster)
 
     teams = TeamNamespaces(

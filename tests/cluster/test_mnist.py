@@ -52,6 +52,16 @@ def test_it_trains_to_the_figure_of_the_demo(platform: Checkout, mnist_here: Loc
     assert not get("podgroups", "-n", NAMESPACE)
 
 
+def test_an_mpi_job_has_one_launcher(platform: Checkout) -> None:
+    with running(platform, "mnist-mpi", "args.steps=5000") as run:
+        until_running(run, PODS["mnist-mpi"])
+        (launcher,) = get("jobs.batch", "-n", NAMESPACE)
+        assert launcher["metadata"]["name"] == f"{run}-launcher"
+        assert (launcher["spec"]["parallelism"], launcher["spec"]["completions"]) == (1, 1)
+        owners = [pod["metadata"]["ownerReferences"][0] for pod in pods(run)]
+        assert sorted(owner["kind"] for owner in owners) == ["Job", "MPIJob", "MPIJob"]
+
+
 def test_torchrun_finds_the_variables_of_the_first_seed(platform: Checkout) -> None:
     with running(platform, "mnist", "args.steps=5000") as run:
         until_running(run, 2)

@@ -15,6 +15,7 @@ from pulumi.runtime.config import set_all_config
 from pulumi.runtime.stack import get_root_resource
 
 import infra.aws.eks
+import infra.platform
 from infra.config.platform import EksPlatform, PlatformConfig
 from infra.platform import deploy_platform
 
@@ -93,6 +94,7 @@ class _Echo(mocks.Mocks):
 def run(config: PlatformConfig, monkeypatch: pytest.MonkeyPatch, stack: str = "lab") -> Program:
     """The program of a platform; on EKS with a stand-in for what AWS holds."""
     monkeypatch.setattr(infra.aws.eks, "build_cluster", _stand_in)
+    monkeypatch.setattr(infra.platform, "refuse_foreign_mpi_jobs", lambda stack_name, cluster: None)
     monitor = _Monitor()
     mocks.set_mocks(_Echo(), project="trainyard", stack=stack, preview=False, monitor=monitor)
     set_all_config(dict(SECRETS), secret_keys=list(SECRETS))
