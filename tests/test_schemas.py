@@ -45,7 +45,7 @@ def test_one_letter_too_many_in_any_field_of_a_manifest_is_an_error(manifest: di
     # Without the first three no schema is looked up; replica types are the operator's to judge, and alike.
     skipped = {("apiVersion",), ("kind",), ("metadata",), ("spec", "pytorchReplicaSpecs", "Master")}
     decided = [path for path in key_paths(manifest) if path not in skipped and "Worker" not in path]
-    assert len(decided) > 5
+    assert len(decided) > 3
     assert [path for path in decided if not any(errors_of(misspelled(manifest, path)))] == []
 
 
@@ -61,7 +61,7 @@ def test_a_value_of_the_wrong_type_in_a_custom_resource_is_an_error() -> None:
 
 
 def test_a_pod_template_in_a_custom_resource_is_judged_by_its_crd_and_by_the_pods_own_schema() -> None:
-    job = next(iter(manifests_of(load_experiment(stack_path("mnist")).run)))
+    (*_, job) = manifests_of(load_experiment(stack_path("mnist")).run)
     job["spec"]["pytorchReplicaSpecs"]["Master"]["template"]["spec"]["containers"][0]["tty"] = "yes"
     place = "spec.pytorchReplicaSpecs.Master.template.spec.containers.0.tty: 'yes' is not of type"
     assert len([error for error in validate_manifest(job) if error.startswith(place)]) == 2

@@ -36,10 +36,16 @@ def metadata(run: Run, name: str, **extra: Any) -> dict[str, Any]:
     return {"name": name, "namespace": run.team.namespace, "labels": labels(run, name), **extra}
 
 
+def service_account_name(run: Run) -> str:
+    """With a prefix: a stack may be named `default`, as the account is that every namespace has."""
+    return f"experiment-{run.stack}"
+
+
 def pod_spec(run: Run, name: str, *, container: str, variables: list[dict[str, Any]]) -> Manifest:
     """The pod of a run; `variables` are the launcher's, and come first."""
     experiment = run.experiment
     spec: Manifest = {
+        "serviceAccountName": service_account_name(run),
         "automountServiceAccountToken": False,
         "terminationGracePeriodSeconds": GRACE_S,
         "securityContext": {

@@ -7,6 +7,7 @@ import pulumi
 import pulumi_kubernetes as kubernetes
 
 from infra.config.platform import PullSecret, Team
+from infra.kubernetes.network_policies import SERVES_EXPERIMENTS, team_policy
 from infra.kubernetes.secrets import pull_secret_data
 
 PodSecurity = Literal["privileged", "baseline", "restricted"]
@@ -21,15 +22,20 @@ def pod_security_labels(level: PodSecurity) -> dict[str, str]:
 
 
 def operator_namespace(
-    resource_name: str, *, name: str, level: PodSecurity, opts: pulumi.ResourceOptions
+    resource_name: str,
+    *,
+    name: str,
+    level: PodSecurity,
+    opts: pulumi.ResourceOptions,
+    serves_experiments: bool = False,
 ) -> kubernetes.core.v1.Namespace:
-    return kubernetes.core.v1.Namespace(
-        resource_name, metadata={"name": name, "labels": pod_security_labels(level)}, opts=opts
-    )
+    """`serves_experiments`: teams' pods may call what runs there."""
+    labels = pod_security_labels(level) | (SERVES_EXPERIMENTS if serves_experiments else {})
+    return kubernetes.core.v1.Namespace(resource_name, metadata={"name": name, "labels": labels}, opts=opts)
 
 
 class TeamNamespaces(pulumi.ComponentResource):
-    """Where experiments run: `restricted` namespaces with the teams' quotas and the registry's credentials."""
+    """Where experiments run: `restricted` namespaces closed to each other, with quotas and registry credentials."""
 
     namespaces: dict[str, kubernetes.core.v1.Namespace]
     """By namespace; teams may share one."""
@@ -46,6 +52,7 @@ class TeamNamespaces(pulumi.ComponentResource):
         super().__init__("trainyard:teams:TeamNamespaces", name, None, pulumi.ResourceOptions(providers=[provider]))
         self.namespaces = self._create_namespaces(name, teams, after)
         self._create_quotas(name, teams)
+        self._create_policies(name)
         if pull_secret:
             self._create_pull_secrets(name, pull_secret)
         self.register_outputs({"namespaces": list(self.namespaces)})
@@ -74,6 +81,11 @@ class TeamNamespaces(pulumi.ComponentResource):
                     spec={"hard": {resource: str(amount) for resource, amount in team.quota.items()}},
                     opts=pulumi.ResourceOptions(parent=self, depends_on=[self.namespaces[team.namespace]]),
                 )
+
+    def _create_policies(self, name: str) -> None:
+        for namespace, resource in self.namespaces.items():
+            options = pulumi.ResourceOptions(parent=self, depends_on=[resource])
+            team_policy(f"{name}-{namespace}-policy", namespace=namespace, opts=options)
 
     def _create_pull_secrets(self, name: str, pull_secret: PullSecret) -> None:
         for namespace, resource in self.namespaces.items():

@@ -33,6 +33,12 @@ def test_teams_run_in_a_restricted_namespace(platform: Checkout) -> None:
     assert namespace["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] == "restricted"
 
 
+def test_a_teams_namespace_is_closed_but_for_what_its_policy_lists(platform: Checkout) -> None:
+    (policy,) = get("networkpolicies", "-n", "training")
+    assert policy["spec"]["podSelector"] == {}
+    assert sorted(policy["spec"]["policyTypes"]) == ["Egress", "Ingress"]
+
+
 def test_the_claim_of_the_first_seed_is_bound(platform: Checkout) -> None:
     (claim,) = get("pvc", "-n", "training", "distributed-training-shared")
     assert claim["status"]["phase"] == "Bound"

@@ -16,7 +16,7 @@ from tests.workloads.conftest import EXPERIMENT, PLATFORM, merged, write_stack
 from workloads import experiment as experiment_module
 from workloads import preview
 from workloads.experiment import deploy_experiment
-from workloads.launchers.registry import manifests_of, run_name
+from workloads.launchers.registry import manifests_of
 from workloads.programs import PROJECT
 from workloads.stacks import load_experiment, stack_files
 
@@ -58,6 +58,8 @@ def test_the_registered_objects_are_the_rendered_ones(deployed: Callable[..., Re
     by_kind = {manifest["kind"]: manifest for manifest in manifests_of(run)}
     types = [args.typ for args in recorder.registered if args.typ.startswith("kubernetes:")]
     assert types == [
+        "kubernetes:core/v1:ServiceAccount",
+        "kubernetes:networking.k8s.io/v1:NetworkPolicy",
         "kubernetes:scheduling.volcano.sh/v1beta1:PodGroup",
         "kubernetes:core/v1:Service",
         "kubernetes:batch/v1:Job",
@@ -65,7 +67,7 @@ def test_the_registered_objects_are_the_rendered_ones(deployed: Callable[..., Re
     for kind, manifest in by_kind.items():
         (args,) = recorder.of(f":{kind}")
         assert {key: args.inputs[key] for key in manifest} == manifest
-        assert args.inputs["metadata"]["name"] == run_name(run)
+        assert args.inputs["metadata"]["name"] == manifest["metadata"]["name"]
 
 
 def test_every_object_uses_the_platforms_cluster_and_no_default_one(deployed: Callable[..., Recorder]) -> None:

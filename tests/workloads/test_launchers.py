@@ -2,20 +2,22 @@
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import dropwhile
+from pathlib import Path
 from typing import Any, get_args
 
 import pytest
 
 from tests.schemas import validate_manifest
-from tests.workloads.conftest import OWN_COMMAND
+from tests.workloads.conftest import EXPERIMENT, OWN_COMMAND, write_stack
 from workloads.config import Launcher
 from workloads.image_sources import dockerfile_of
 from workloads.launchers.registry import LAUNCHERS, manifests_of, run_name
 from workloads.pod import Manifest
 from workloads.programs import TRAINING
 from workloads.resolve import Run
+from workloads.stacks import load_experiment
 
 Resolved = Callable[..., Run]
 
@@ -54,6 +56,14 @@ def indexed_job_of(train_job: dict[str, Manifest]) -> Manifest:
     return job
 
 
+def pod_templates(node: Any) -> Iterator[Manifest]:
+    """Every pod template below a node, whatever the kind."""
+    if isinstance(node, dict) and "containers" in node.get("spec", {}):
+        yield node
+    for child in node.values() if isinstance(node, dict) else node if isinstance(node, list) else ():
+        yield from pod_templates(child)
+
+
 def program_spec(run: Run) -> Manifest:
     """The pod that the program is started in."""
     return pod_specs(run)[-1 if run.experiment.launcher == "mpi-job" else 0]
@@ -90,8 +100,49 @@ def test_the_same_file_is_the_same_run_and_an_edit_is_another(resolved: Resolved
 def test_every_object_of_a_run_can_be_found_by_its_labels(resolved: Resolved, launcher: str) -> None:
     run = resolved(launcher=launcher)
     for manifest in manifests_of(run):
-        assert manifest["metadata"]["labels"]["app.kubernetes.io/instance"] == run_name(run)
+        assert manifest["metadata"]["labels"]["app.kubernetes.io/name"] == "trial"
         assert manifest["metadata"]["namespace"] == "training"
+        if manifest["kind"] != "ServiceAccount":  # the experiment's
+            assert manifest["metadata"]["labels"]["app.kubernetes.io/instance"] == run_name(run)
+
+
+def test_every_pod_has_the_account_of_its_experiment_which_an_edit_leaves_as_it_is(
+    resolved: Resolved, launcher: str
+) -> None:
+    run, edited = resolved(launcher=launcher), resolved(launcher=launcher, args={"steps": 11}, nodes=3)
+    account = manifests_of(run)[0]
+    assert account["kind"] == "ServiceAccount"
+    assert account["automountServiceAccountToken"] is False
+    assert account == manifests_of(edited)[0]
+    for spec in pod_specs(run):
+        assert spec["serviceAccountName"] == account["metadata"]["name"]
+        assert spec["automountServiceAccountToken"] is False
+
+
+def test_the_account_of_a_stack_called_default_is_not_the_namespaces_own(lab: Path) -> None:
+    run = load_experiment(write_stack(lab, "default", "experiment", EXPERIMENT)).run
+    assert manifests_of(run)[0]["metadata"]["name"] == "experiment-default"
+
+
+def test_the_pods_of_a_run_may_talk_to_each_other_and_its_policy_lets_nobody_else_in(
+    resolved: Resolved, launcher: str
+) -> None:
+    run = resolved(launcher=launcher)
+    policy, peers = by_kind(run)["NetworkPolicy"]["spec"], {"app.kubernetes.io/instance": run_name(run)}
+    assert policy["podSelector"] == {"matchLabels": peers}
+    assert policy["policyTypes"] == ["Ingress", "Egress"]
+    assert policy["ingress"] == [{"from": [{"podSelector": {"matchLabels": peers}}]}]
+    assert policy["egress"] == [{"to": [{"podSelector": {"matchLabels": peers}}]}]
+    templates = list(pod_templates(manifests_of(run)))
+    assert templates
+    assert all(peers.items() <= template["metadata"]["labels"].items() for template in templates)
+
+
+def test_no_launcher_makes_a_policy_beside_the_runs_own(resolved: Resolved, launcher: str) -> None:
+    objects = manifests_of(resolved(launcher=launcher))
+    assert [manifest["kind"] for manifest in objects].count("NetworkPolicy") == 1
+    plugins = [manifest["spec"].get("plugins", {}) for manifest in objects if "batch.volcano" in manifest["apiVersion"]]
+    assert all("--disable-network-policy=true" in plugin["svc"] for plugin in plugins)
 
 
 def test_pods_meet_the_restricted_pod_security_standard(resolved: Resolved, launcher: str) -> None:
@@ -222,17 +273,18 @@ def test_an_indexed_job_fails_at_once_on_a_wrong_configuration_and_forgives_evic
     job = by_kind(resolved(launcher="indexed-job", nodes=4, restarts=2))["Job"]["spec"]
     assert job["completions"] == job["parallelism"] == 4
     assert job["backoffLimit"] == 8
-    fail, ignore = job["podFailurePolicy"]["rules"]
+    fail, evicted, stopped = job["podFailurePolicy"]["rules"]
     assert (fail["action"], fail["onExitCodes"]["values"]) == ("FailJob", [2])
-    assert (ignore["action"], ignore["onPodConditions"][0]["type"]) == ("Ignore", "DisruptionTarget")
+    assert (evicted["action"], evicted["onPodConditions"][0]["type"]) == ("Ignore", "DisruptionTarget")
+    assert (stopped["action"], stopped["onExitCodes"]["values"]) == ("Ignore", [143])
 
 
 def test_an_indexed_job_is_one_gang_of_the_teams_queue(resolved: Resolved) -> None:
     run = resolved(launcher="indexed-job", nodes=4)
-    objects = manifests_of(run)
-    assert [manifest["kind"] for manifest in objects] == ["PodGroup", "Service", "Job"]
-    assert objects[0]["spec"] == {"minMember": 4, "queue": "research"}
-    template = objects[2]["spec"]["template"]
+    objects = by_kind(run)
+    assert list(objects)[-3:] == ["PodGroup", "Service", "Job"]
+    assert objects["PodGroup"]["spec"] == {"minMember": 4, "queue": "research"}
+    template = objects["Job"]["spec"]["template"]
     assert template["metadata"]["annotations"]["scheduling.k8s.io/group-name"] == run_name(run)
     assert template["spec"]["schedulerName"] == "volcano"
 
@@ -254,7 +306,7 @@ def test_a_volcano_job_hands_the_plugins_ranks_to_torchrun(resolved: Resolved) -
     run = resolved(launcher="volcano-job", processes_per_node=3)
     name, job = run_name(run), by_kind(run)["Job"]["spec"]
     assert set(job["plugins"]) == {"svc", "env", "pytorch"}
-    assert job["plugins"]["svc"] == ["--publish-not-ready-addresses=true"]
+    assert "--publish-not-ready-addresses=true" in job["plugins"]["svc"]
     for spec in pod_specs(run):
         (trainer,) = spec["containers"]
         assert trainer["command"][: 1 + 4] == [

@@ -13,8 +13,9 @@ from workloads.resolve import Run
 
 _PORT = 29500  # torchrun's default
 _INDEX_LABEL = "batch.kubernetes.io/job-completion-index"
-# Exit code of training.launch for a configuration that no restart can mend.
+# Exit codes of training.launch: of a configuration that no restart can mend, and of a run that stopped as it was asked.
 _CONFIGURATION_ERROR = 2
+_STOPPED = 143
 # Pulumi would wait for a Job to finish and for a Service to have ready pods; a run is submitted, not awaited.
 _NOT_AWAITED = {"pulumi.com/skipAwait": "true"}
 
@@ -60,8 +61,13 @@ def _job(run: Run, name: str) -> Manifest:
                     "action": "FailJob",
                     "onExitCodes": {"containerName": "trainer", "operator": "In", "values": [_CONFIGURATION_ERROR]},
                 },
-                # An evicted pod (Spot, drain, preemption) is not the run's failure.
+                # An evicted pod (Spot, drain, preemption) is not the run's failure, nor are those that stop with it.
+                # Volcano marks its victims with the condition since 1.15; by the code, the older ones are known too.
                 {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]},
+                {
+                    "action": "Ignore",
+                    "onExitCodes": {"containerName": "trainer", "operator": "In", "values": [_STOPPED]},
+                },
             ]
         },
         "template": {"metadata": {"labels": labels(run, name), "annotations": annotations}, "spec": spec},

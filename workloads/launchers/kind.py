@@ -14,7 +14,7 @@ class LauncherKind:
 
     name: str
     manifests: Callable[[Run, str], list[Manifest]]
-    """The objects of a run under a name, in the order in which they are created."""
+    """The objects of a run under a name, in the order in which they are created, after those of `isolation.py`."""
     operator: Literal["volcano", "training", "mpi", "trainer_v2"] | None
     """Key of `operators` in the platform's stack file: whose job kind it is. None: Kubernetes' own."""
     scheme: str | None = None

