@@ -22,7 +22,7 @@ _LIST_TIMEOUT_S = 60
 
 
 class Experiment(pulumi.ComponentResource):
-    """One run. Its name holds a hash of its manifests, so an edit replaces every object and none is ever patched.
+    """One run. Its name holds a hash of its manifests, so an edit replaces all but the account, and patches nothing.
 
     The old run ends first: it saves as it stops, its nodes are free, and the new one goes on from where it was.
     """
@@ -37,7 +37,8 @@ class Experiment(pulumi.ComponentResource):
                 provider=provider,
                 # A PodGroup before its pods, a Service before those that look its names up.
                 depends_on=previous,
-                delete_before_replace=True,
+                # The old run's pods must reach each other until they have saved.
+                delete_before_replace=manifest["kind"] != "NetworkPolicy",
             )
             previous = [_kubernetes_object(f"{stack.file.stack}-{manifest['kind'].lower()}", manifest, options)]
         self.register_outputs({"run": self.run})

@@ -70,6 +70,20 @@ def test_the_registered_objects_are_the_rendered_ones(deployed: Callable[..., Re
         assert args.inputs["metadata"]["name"] == manifest["metadata"]["name"]
 
 
+def test_an_edit_ends_the_old_run_first_and_takes_its_network_away_last(
+    deployed: Callable[..., Recorder], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make, deleted_first = experiment_module._kubernetes_object, {}
+
+    def recorded(name: str, manifest: dict[str, Any], options: pulumi.ResourceOptions) -> pulumi.CustomResource:
+        deleted_first[manifest["kind"]] = options.delete_before_replace
+        return make(name, manifest, options)
+
+    monkeypatch.setattr(experiment_module, "_kubernetes_object", recorded)
+    deployed()
+    assert deleted_first == {"ServiceAccount": True, "NetworkPolicy": False, "PyTorchJob": True}
+
+
 def test_every_object_uses_the_platforms_cluster_and_no_default_one(deployed: Callable[..., Recorder]) -> None:
     recorder = deployed(launcher="indexed-job")
     assert [args.name for args in recorder.of("providers:kubernetes")] == ["cluster"]

@@ -4,11 +4,12 @@ from collections.abc import Iterator
 
 from infra.config.quantities import amount
 from infra.findings import listed
-from workloads.checks.registry import Problem, rule
+from workloads.checks.registry import Problem, platform_rule, rule
 from workloads.image_sources import dockerfile_of, image_names
 from workloads.launchers.registry import LAUNCHERS
 from workloads.launchers.torchx_job import meets_in_etcd
 from workloads.resolve import Run
+from workloads.stacks import PlatformStack
 
 _RANK_VARIABLES = {
     *("MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "RANK", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK"),
@@ -96,6 +97,19 @@ def gang_fits_the_queue(run: Run) -> Iterator[Problem]:
                 f"queue `{run.queue}` may hold {_shown(resource, limit)}",
                 f"lower `nodes` to {int(limit // asked)}, or raise the queue's `capability`",
             )
+
+
+@platform_rule("TY612", "warning")
+def preemption_has_its_action(stack: PlatformStack) -> Iterator[Problem]:
+    """A priority that may preempt, and a scheduler without the action for it.
+
+    Its runs would wait as all others do.
+    """
+    volcano = stack.config.operators.volcano
+    for index, priority in enumerate(stack.config.priorities):
+        if priority.preempts and volcano and "preempt" not in volcano.actions:
+            message = f"`operators.volcano.actions` lacks `preempt`, without which `{priority.name}` evicts nobody"
+            yield Problem(("priorities", index, "preempts"), message, "add it, or drop `preempts`")
 
 
 def _asked(run: Run) -> dict[str, float]:

@@ -182,3 +182,15 @@ def test_a_gang_that_its_queue_can_never_hold_is_refused(tmp_path: Path) -> None
     assert found(nodes=3) == ["TY611"]
     assert found(nodes=3, queue="wide") == []
     assert found(nodes=3, queue="default") == []
+
+
+def test_a_priority_that_preempts_needs_a_scheduler_that_does(tmp_path: Path) -> None:
+    def found(*actions: str) -> list[str]:
+        priorities = [{"name": "low", "value": 1}, {"name": "high", "value": 2, "preempts": True}]
+        operators = {"volcano": {"actions": list(actions), "queues": [{"name": "research"}]}}
+        changes = {"priorities": priorities, "operators": operators}
+        report = check(write_stack(tmp_path, "lab", "platform", merged(PLATFORM, changes)))
+        return [str(finding.where.key) for finding in report.findings if finding.rule == "TY612"]
+
+    assert found("allocate", "preempt") == []
+    assert found("allocate", "backfill") == ["priorities[1].preempts"]
