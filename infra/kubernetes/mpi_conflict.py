@@ -32,7 +32,7 @@ Either leave MPI out, by `operators.mpi: {{enabled: false}}`, or migrate:
     1. keep what there is, for no job is converted:
            kubectl get {CRD} -A -o yaml > mpijobs.yaml
     2. when these jobs have ended, uninstall the Training Operator that serves them: this stack brings one without
-       MPIJob. Or keep it, started with an `--enable-scheme` for each of its other kinds.
+       MPIJob, if it has `operators.training`
     3. remove the definition, and with it every MPIJob of the cluster:
            kubectl delete crd {CRD}
     4. pulumi up -s {stack_name}"""
