@@ -16,7 +16,7 @@ def test_a_queue_holds_a_gang_back_at_its_capability_and_can_be_taken_away(platf
     path = platform.folder / "Pulumi.local.yaml"
     stack = yaml.safe_load(path.read_text())
     stack["config"]["trainyard:platform"]["operators"]["volcano"]["queues"] = [
-        {"name": "narrow", "capability": {"cpu": 3 * _CPU}}
+        {"name": "narrow", "capability": {"cpu": 0.5}}
     ]
     path.write_text(yaml.safe_dump(stack))
     platform.up("local")
