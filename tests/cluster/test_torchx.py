@@ -60,7 +60,7 @@ def test_after_a_loss_all_pods_start_again_meet_anew_and_go_on(
     settings = ["args.steps=1500", "checkpoint.every_steps=100", f"rendezvous={rendezvous_by}"]
     with running(platform, STACK, *settings) as run:
         until_running(run, 2)
-        until(lambda: [line for line in metrics(platform, STACK, run) if line["checkpoint"]], within_s=120)
+        until(lambda: [line for line in metrics(platform, STACK, run) if line["checkpoint"]], within_s=240)
         lose(f"{run}-worker-1-0")
         until_succeeded(run)
         assert rendezvous(run) == ([f"{run}-0", f"{run}-1"] if rendezvous_by == "etcd" else [])
