@@ -44,7 +44,9 @@ class Etcd(pulumi.ComponentResource):
         super().__init__("trainyard:operators:Etcd", name, None, pulumi.ResourceOptions(providers=[provider]))
         options = pulumi.ResourceOptions(parent=self, depends_on=after)
         before: list[pulumi.Resource] = [
-            operator_namespace(f"{name}-namespace", name=_NAME, level="restricted", opts=options)
+            operator_namespace(
+                f"{name}-namespace", name=_NAME, level="restricted", opts=options, serves_experiments=True
+            )
         ]
         storage_class = _NAME if on_eks and etcd.members > 1 else None
         if storage_class:

@@ -30,9 +30,8 @@ def test_every_volume_has_a_claim_in_every_teams_namespace(eks: Program) -> None
 
 
 def test_a_namespaces_folder_on_efs_belongs_to_the_images_user_and_outlives_its_claim(eks: Program) -> None:
-    (storage_class,) = eks.of_type(":StorageClass")
-    parameters = storage_class.inputs["parameters"]
-    assert storage_class.inputs["metadata"]["name"] == "efs-sc"
+    classes = {made.inputs["metadata"]["name"]: made for made in eks.of_type(":StorageClass")}
+    parameters = classes["efs-sc"].inputs["parameters"]
     assert parameters["fileSystemId"] == "fs-home"
     assert parameters["uid"] == parameters["gid"] == "1000"
     assert parameters["subPathPattern"] == "${.PVC.namespace}"
