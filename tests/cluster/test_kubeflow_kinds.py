@@ -21,6 +21,9 @@ from tests.cluster.pulumi_cli import Checkout
 
 pytestmark = pytest.mark.cluster
 
+# The first run of a kind waits for its image: a gigabyte and more.
+WITHIN_S = 300
+
 
 @dataclass(frozen=True, kw_only=True)
 class Kind:
@@ -87,7 +90,7 @@ KINDS = {
 def test_two_pods_train_as_one_gang_to_the_figure(platform: Checkout, stack: str) -> None:
     kind = KINDS[stack]
     with running(platform, stack, *kind.short) as run:
-        until_running(run, 2)
+        until_running(run, 2, within_s=WITHIN_S)
         (group,) = gangs(run)
         assert group["spec"]["minMember"] == 2
         assert {pod["spec"]["schedulerName"] for pod in pods(run)} == {"volcano"}
@@ -113,7 +116,7 @@ def test_a_run_goes_on_from_its_checkpoint_when_a_pod_is_lost(
 ) -> None:
     kind = KINDS[stack]
     with running(platform, stack, *kind.long) as run:
-        until_running(run, 2)
+        until_running(run, 2, within_s=WITHIN_S)
         until(lambda: [line for line in metrics(platform, stack, run) if line["checkpoint"]], within_s=180)
         victim = pods(run)[index]["metadata"]["name"]
         force = ["--grace-period=0", "--force"] if grace == "killed" else []

@@ -58,6 +58,8 @@ def workers() -> Workers:
     rank, world_size = place_in(os.environ.get("TF_CONFIG"))
     tf.get_logger().setLevel("ERROR")
     tf.config.experimental.enable_op_determinism()
+    if threads := os.environ.get("OMP_NUM_THREADS"):  # this process's share of the node, of which TensorFlow takes all
+        tf.config.threading.set_intra_op_parallelism_threads(int(threads))
     with ending_at_once():
         strategy = tf.distribute.MultiWorkerMirroredStrategy()
 
