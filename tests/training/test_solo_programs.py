@@ -65,19 +65,18 @@ def variables(rank: int, count: int, port: int) -> dict[str, str]:
 def begin(program: Program, *arguments: object, count: int = 2, port: int | None = None) -> list[subprocess.Popen[str]]:
     """One process for each rank; the last rank starts first."""
     port = port or free_port()
-    python = ROOT / ".venvs" / program.image / "bin" / "python"
-    started = [
-        subprocess.Popen(
-            [python, "-W", "ignore", "-m", "training.solo", *map(str, arguments)],
-            cwd=ROOT,
-            env=environment(**variables(rank, count, port)),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for rank in reversed(range(count))
-    ]
-    return started[::-1]
+    return [begin_one(program, *arguments, rank=rank, count=count, port=port) for rank in reversed(range(count))][::-1]
+
+
+def begin_one(program: Program, *arguments: object, rank: int, count: int, port: int) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [ROOT / ".venvs" / program.image / "bin/python", "-W", "ignore", "-m", "training.solo", *map(str, arguments)],
+        cwd=ROOT,
+        env=environment(**variables(rank, count, port)),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
 
 
 def finish(ranks: list[subprocess.Popen[str]]) -> tuple[list[int], str]:
@@ -119,14 +118,17 @@ def test_killed_and_stopped_it_ends_like_a_run_that_nothing_happened_to(program:
     assert float(last["accuracy"]) > program.accuracy
 
     life = (program.module, *arguments, "--checkpoint-path", hard)
-    ranks = begin(program, *life)
+    # As an operator does: the lost rank is made anew at once, and the other when it has ended of that.
+    port = free_port()
+    ranks = begin(program, *life, port=port)
     until_step(ranks[0], program.save_every + program.log_every)
     ranks[1].kill()
+    second = begin_one(program, *life, rank=1, count=2, port=port)
     codes, said = finish(ranks)
     assert codes == [138, -signal.SIGKILL], said
     assert saved_steps(hard) == [program.save_every]
 
-    ranks = begin(program, *life)
+    ranks = [begin_one(program, *life, rank=0, count=2, port=port), second]
     until_step(ranks[0], program.save_every + program.log_every)
     ranks[1].terminate()
     codes, said = finish(ranks)

@@ -111,7 +111,6 @@ LAUNCHER = LauncherKind(
     rendezvous="etcd of the platform, or c10d at the first pod (`rendezvous`)",
     injects="PET_*, set here; torchrun ranks the pods when they meet",
     restarts="Volcano, the whole gang at once, evictions count; exit code 2 ends the run at once",
-    elasticity="none",
     gang="PodGroup made by Volcano, all pods",
     choose_when="teams that watch their runs with `torchx`; pods that shall meet outside of themselves, in etcd",
 )

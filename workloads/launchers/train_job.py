@@ -120,7 +120,6 @@ LAUNCHER = LauncherKind(
     rendezvous="static: the pod's index and the names of JobSet's headless Service",
     injects="PET_*, by Trainer",
     restarts="JobSet, the whole gang at once; exit code 2 fails the run at once, evictions do not count",
-    elasticity="none",
     gang="PodGroup made by Trainer, all pods",
     choose_when="a cluster on Kubeflow Trainer v2, the successor of the Training Operator",
 )
