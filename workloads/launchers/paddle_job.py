@@ -53,8 +53,9 @@ LAUNCHER = LauncherKind(
     local_variables=local_variables,
     rendezvous="static: worker 0's Service name; the programs wait there for each other",
     injects="PADDLE_MASTER and PADDLE_NNODES, by the operator; PADDLE_RANK is set here, from a label of the operator's",
-    restarts="the operator, pod by pod, on exit codes of 128 and above; who loses a peer ends with 138, and follows; "
-    "starts are not counted (FakeWorkQueue in the operator): of `restarts`, only 0 has an effect",
+    # It asks a FakeWorkQueue for the number of starts, which answers 0.
+    restarts="the operator, pod by pod, on exit codes of 128 and above, with which those who lose a peer end as well; "
+    "it counts no starts: of `restarts`, only 0 has an effect",
     gang="PodGroup made by the operator, all pods",
     choose_when="Paddle programs, `paddle.distributed.launch` among them; an image with it, such as `paddle`",
 )

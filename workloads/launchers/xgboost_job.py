@@ -47,8 +47,9 @@ LAUNCHER = LauncherKind(
     local_variables=local_variables,
     rendezvous="static: the master's Service name; the programs wait there for each other",
     injects="RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, by the operator",
-    restarts="the operator, pod by pod, on exit codes of 128 and above; who loses a peer ends with 138, and follows; "
-    "starts are not counted (FakeWorkQueue in the operator): of `restarts`, only 0 has an effect",
+    # It asks a FakeWorkQueue for the number of starts, which answers 0.
+    restarts="the operator, pod by pod, on exit codes of 128 and above, with which those who lose a peer end as well; "
+    "it counts no starts: of `restarts`, only 0 has an effect",
     gang="PodGroup made by the operator, all pods",
     choose_when="XGBoost over its own collective; an image with it, such as `xgboost`",
 )
