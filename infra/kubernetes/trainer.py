@@ -5,6 +5,7 @@ from typing import Any
 
 import pulumi
 import pulumi_kubernetes as kubernetes
+from pulumi_kubernetes.yaml.v2 import ConfigGroup
 
 from infra.config import platform as config
 from infra.kubernetes.helm import OWN_CHARTS, release
@@ -31,7 +32,7 @@ def trainer_values(*, replicas: int, mirrors: config.Mirrors) -> dict[str, Any]:
 
 
 class Trainer(pulumi.ComponentResource):
-    """CRDs and controller of JobSet, then Trainer's, each from our own chart. Runtimes are the experiments' own."""
+    """JobSet's CRDs and controller, then Trainer's, each from our own chart. Runtimes are the experiments' own."""
 
     def __init__(
         self,
@@ -43,7 +44,7 @@ class Trainer(pulumi.ComponentResource):
         after: Sequence[pulumi.Resource],
     ) -> None:
         super().__init__("trainyard:operators:Trainer", name, None, pulumi.ResourceOptions(providers=[provider]))
-        job_set = self._install(
+        job_set_crds = self._install(
             name,
             "jobset",
             namespace=_JOBSET_NAMESPACE,
@@ -57,8 +58,9 @@ class Trainer(pulumi.ComponentResource):
             namespace=_TRAINER_NAMESPACE,
             crds=crd_files("trainer", _TRAINER_KINDS, _TRAINER_GROUP),
             values=trainer_values(replicas=replicas, mirrors=mirrors),
-            # It exits when JobSet's kind is missing, and looks for Volcano's PodGroup only when it starts.
-            after=[*after, job_set],
+            # It exits when JobSet's kind is missing, and looks for Volcano's PodGroup only when it starts. The two
+            # controllers start together: each waits a minute for the kubelet to show it its certificate.
+            after=[*after, job_set_crds],
         )
         self.register_outputs({})
 
@@ -71,11 +73,12 @@ class Trainer(pulumi.ComponentResource):
         crds: list[str],
         values: dict[str, Any],
         after: Sequence[pulumi.Resource],
-    ) -> kubernetes.helm.v3.Release:
+    ) -> ConfigGroup:
+        """The definitions, for whoever needs the kinds."""
         options = pulumi.ResourceOptions(parent=self, depends_on=after)
         created = operator_namespace(f"{name}-{chart}-namespace", name=namespace, level="restricted", opts=options)
         definitions = create_crds(f"{name}-{chart}-crds", crds, options)
-        return release(
+        release(
             f"{name}-{chart}-release",
             ChartSource(chart=f"{OWN_CHARTS}/{chart}"),
             name=chart,
@@ -83,3 +86,4 @@ class Trainer(pulumi.ComponentResource):
             values=values,
             opts=pulumi.ResourceOptions(parent=self, depends_on=[created, definitions]),
         )
+        return definitions

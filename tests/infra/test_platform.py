@@ -104,9 +104,9 @@ def test_an_operator_that_the_stack_file_leaves_out_is_not_installed(monkeypatch
     assert program["training-operator-release"].inputs["values"]["gangScheduler"] == ""
 
 
-def test_trainer_comes_after_jobset_and_both_after_volcano(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_trainer_comes_after_the_kind_that_it_makes_and_both_after_volcano(monkeypatch: pytest.MonkeyPatch) -> None:
     program = run(on_existing(operators=SHARED["operators"] | {"trainer_v2": {"enabled": True}}), monkeypatch)
-    assert "trainer-jobset-release" in program["trainer-trainer-crds"].dependencies
+    assert "trainer-jobset-crds" in program["trainer-trainer-crds"].dependencies
     for chart in ("jobset", "trainer"):
         assert "volcano-release" in program[f"trainer-{chart}-crds"].dependencies
         assert f"trainer-{chart}-crds" in program[f"trainer-{chart}-release"].dependencies
