@@ -110,7 +110,8 @@ class Parallelism(Model):
     tensor: Positive = 1
     pipeline: Positive = 1
     context: Positive = 1
-    sharding: Literal["none", "fsdp", "hybrid"] = "none"
+    sharding: Literal["none", "fsdp", "hybrid", "zero1", "zero2", "zero3"] = "none"
+    """What the data-parallel copies divide among them; which of these a program knows is for its flags to say."""
 
     @property
     def model_processes(self) -> int:

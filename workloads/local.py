@@ -16,7 +16,7 @@ from workloads.flags import arguments, program_flags
 from workloads.image_sources import image_names, requirements_of
 from workloads.launchers.registry import LAUNCHERS
 from workloads.loss_curve import draw_loss_curve
-from workloads.memory import GIB, parameters_of
+from workloads.memory import GIB, parameters_of, state_bytes
 from workloads.programs import PROJECT, flags_of
 from workloads.resolve import Run
 from workloads.stacks import ExperimentStack
@@ -24,8 +24,6 @@ from workloads.supervise import supervise
 
 RUNS = PROJECT / "runs"
 _RUN_NAME = "local"
-# fp32 weights, gradients and Adam's moments; each process holds all of it unless it is sharded.
-_STATE_BYTES = 16
 _CONFIGURATION_ERROR = 2
 # What requirements.txt installs into the project's own environment.
 _OWN_REQUIREMENTS = "training"
@@ -159,13 +157,12 @@ def _too_big(run: Run, num_processes: int) -> str | None:
     parameters = parameters_of(model) if model else None
     if parameters is None:
         return None
-    copies = num_processes if sharding == "none" else 1
-    needed_gib = parameters * _STATE_BYTES * copies / GIB
+    needed_gib = parameters * state_bytes(sharding, shards=num_processes) * num_processes / GIB
     available_gib = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / GIB
     if needed_gib < available_gib:
         return None
     return (
-        f"error: {copies} copies of the training state of {parameters / 1e9:.1f} billion parameters need "
+        f"error: the training state of {parameters / 1e9:.1f} billion parameters on {num_processes} processes needs "
         f"{needed_gib:.0f} GiB, and this machine has {available_gib:.0f} GiB free\n"
         f"    fix: try a smaller shape here: run {run.stack} --set model.layers=2 --set model.hidden=256 "
         "--set model.heads=4 --set model.kv_heads=4 --set model.sequence=128"

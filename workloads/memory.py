@@ -2,15 +2,17 @@
 
 Per device, in bytes:
 
-    state        16 × parameters / (tensor × pipeline × shards)
-    gathered      4 × parameters / layers, where sharded: bf16 weights of two layers at a time (used, and prefetched)
+    state        16 × parameters / (tensor × pipeline), or what sharding leaves of it
+    gathered      4 × parameters / layers, of sharded weights: two layers at a time in bf16 (used, and prefetched)
     activations  34 × tokens × hidden × layers / (tensor × pipeline)
     logits        8 × tokens × vocab / tensor
     overhead      2 GiB: CUDA context, NCCL's buffers, the allocator's slack
 
-16 bytes of state are an fp32 weight, its gradient and Adam's two moments. 34 bytes per token, layer and hidden unit is
-Korthikanti et al. 2022, equation 1, without its attention term, which fused attention never stores; it holds for half
-precision, and fp32 takes twice as much. `tokens` are those of one forward pass: micro batch × sequence / context.
+16 bytes of state are an fp32 weight, its gradient and Adam's two moments. Shards divide them all, but for DeepSpeed's
+`zero1`, which leaves weight and gradient whole on every device, and `zero2`, which leaves the weight. 34 bytes per
+token, layer and hidden unit is Korthikanti et al. 2022, equation 1, without its attention term, which fused attention
+never stores; it holds for half precision, and fp32 takes twice as much. `tokens` are those of one forward pass: micro
+batch × sequence / context.
 """
 
 from dataclasses import dataclass
@@ -21,6 +23,7 @@ from workloads.resolve import Run
 
 GIB = 2**30
 _STATE_BYTES = 16
+_WHOLE_BYTES = {"none": 16, "zero1": 8, "zero2": 4, "zero3": 0, "fsdp": 0, "hybrid": 0}
 _ACTIVATION_BYTES = 34
 _LOGIT_BYTES = 8  # fp32 logits and their gradient
 _GATHERED_BYTES = 4
@@ -60,6 +63,12 @@ def parameters_of(model: ModelShape) -> int | None:
     return round(model.layers * (attention + feed_forward) + 2 * model.vocab * model.hidden)
 
 
+def state_bytes(sharding: str, *, shards: int) -> float:
+    """Of one parameter on one device, where so many divide what is sharded."""
+    whole = _WHOLE_BYTES[sharding]
+    return whole + (_STATE_BYTES - whole) / shards
+
+
 def _used_gib(run: Run) -> float | None:
     model, batch, degrees = run.experiment.model, run.experiment.batch, run.experiment.parallelism
     parameters = parameters_of(model) if model else None
@@ -68,13 +77,14 @@ def _used_gib(run: Run) -> float | None:
     if model.layers is None or model.hidden is None or model.sequence is None:
         return None
     micro = batch.micro or max(1, batch.global_ // run.data_parallel)
-    shards = {"none": 1, "fsdp": run.data_parallel, "hybrid": run.processes_per_node}[degrees.sharding]
+    shards = run.processes_per_node if degrees.sharding == "hybrid" else run.data_parallel
+    gathers = shards > 1 and _WHOLE_BYTES[degrees.sharding] == 0
     split = degrees.tensor * degrees.pipeline
     precision = 2 if run.experiment.precision in (None, "fp32") else 1
     tokens = micro * model.sequence / degrees.context
     total = (
-        _STATE_BYTES * parameters / (split * shards)
-        + (_GATHERED_BYTES * parameters / model.layers if shards > 1 else 0)
+        state_bytes(degrees.sharding, shards=shards) * parameters / split
+        + (_GATHERED_BYTES * parameters / model.layers if gathers else 0)
         + _ACTIVATION_BYTES * precision * tokens * model.hidden * model.layers / split
         + _LOGIT_BYTES * tokens * (model.vocab or 0) / degrees.tensor
     )

@@ -39,12 +39,14 @@ def environment(**variables: str) -> dict[str, str]:
     return outer | {"OMP_NUM_THREADS": "1"} | variables
 
 
-def begin(*arguments: object, processes: int | None = 2, **variables: str) -> subprocess.Popen[str]:
+def begin(
+    *arguments: object, processes: int | None = 2, python: Path | str = sys.executable, **variables: str
+) -> subprocess.Popen[str]:
     """Start the launcher, or with `processes=None` the program itself, in a process group of its own."""
     launcher = [] if processes is None else ["-m", "training.launch", "--nproc-per-node", str(processes)]
     module, *rest = map(str, arguments)
     return subprocess.Popen(
-        [sys.executable, *(launcher or ["-m"]), module, *rest],
+        [python, *(launcher or ["-m"]), module, *rest],
         cwd=ROOT,
         env=environment(**variables),
         stdout=subprocess.PIPE,
@@ -60,8 +62,10 @@ def finish(process: subprocess.Popen[str], *, timeout_s: float = TIMEOUT_S) -> O
     return Outcome(process.returncode, output, "".join(ours))
 
 
-def start(*arguments: object, processes: int | None = 2, **variables: str) -> Outcome:
-    return finish(begin(*arguments, processes=processes, **variables))
+def start(
+    *arguments: object, processes: int | None = 2, python: Path | str = sys.executable, **variables: str
+) -> Outcome:
+    return finish(begin(*arguments, processes=processes, python=python, **variables))
 
 
 def tiny(folder: Path, *arguments: object, processes: int | None = 2, **variables: str) -> Outcome:

@@ -135,9 +135,20 @@ def test_every_image_takes_its_base_as_an_argument_by_its_full_name(image: str) 
     assert "FROM ${BASE}" in dockerfile_of(image).read_text()
 
 
-def test_the_mpi_image_shares_the_layers_of_the_training_image() -> None:
+@pytest.mark.parametrize(
+    ("image", "below", "first_own"),
+    [
+        ("mpi", "training", "WORKDIR"),
+        ("deepspeed", "mpi", "COPY training/*.py"),
+    ],
+)
+def test_an_image_shares_the_layers_of_the_one_below_it(image: str, below: str, first_own: str) -> None:
     """A build reuses a layer only where every instruction before it is the same, to the letter."""
-    texts = [dockerfile_of(image).read_text() for image in ("training", "mpi")]
-    training, mpi = (text.partition("ARG BASE=")[2].partition("WORKDIR")[0] for text in texts)
-    assert "pip install" in training
-    assert mpi == training
+    shared = dockerfile_of(below).read_text().partition("ARG BASE=")[2].partition(first_own)[0]
+    assert "pip install" in shared
+    assert dockerfile_of(image).read_text().partition("ARG BASE=")[2].startswith(shared)
+
+
+@pytest.mark.parametrize("image", image_names())
+def test_the_libraries_of_an_image_have_a_file_of_its_name_or_are_the_cores(image: str) -> None:
+    assert image_sources.requirements_of(image) in {image, "training"}

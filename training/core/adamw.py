@@ -8,6 +8,7 @@ import math
 import torch
 from torch import nn
 
+from training.core.transformer import full_shape
 from training.core.transformer_settings import TransformerSettings
 
 # GPT-3's (Brown et al. 2020, appendix B), and most models' since.
@@ -20,8 +21,8 @@ _MIN_LR_SHARE = 1 / 10
 def adamw(model: nn.Module, settings: TransformerSettings) -> torch.optim.AdamW:
     """Weight decay pulls at matrices; a norm's scale has no reason to be near zero."""
     parameters = list(model.parameters())
-    matrices = [parameter for parameter in parameters if parameter.ndim == 2]
-    norms = [parameter for parameter in parameters if parameter.ndim == 1]
+    matrices = [parameter for parameter in parameters if len(full_shape(parameter)) == 2]
+    norms = [parameter for parameter in parameters if len(full_shape(parameter)) == 1]
     groups = [{"params": matrices, "weight_decay": settings.weight_decay}, {"params": norms, "weight_decay": 0.0}]
     return torch.optim.AdamW(groups, lr=settings.lr, betas=_BETAS, fused=matrices[0].is_cuda)
 

@@ -38,11 +38,7 @@ class Checkpoints(CheckpointFolder):
     def save(self, state: dict[str, Any], *, step: int, samples: int, parameters: dict[str, list[int]]) -> None:
         """Write a checkpoint; afterwards it is complete for all ranks, or all raise SaveFailed."""
         with self._saving(step) as temporary:
-            writer = dcp.FileSystemWriter(temporary, sync_files=True)
-            try:
-                dcp.save(state, storage_writer=writer, process_group=self._procs.control)
-            except CheckpointException as error:
-                raise OSError(_reason(_cause(error))) from None
+            self._write(state, temporary)
             files = self._on_all(lambda: self._own_files(temporary))
             manifest = Manifest(
                 step=step,
@@ -52,6 +48,14 @@ class Checkpoints(CheckpointFolder):
                 files={name: record for own in files for name, record in own.items()},
             )
             self._on_first(lambda: self._complete(temporary, manifest))
+
+    def _write(self, state: dict[str, Any], temporary: Path) -> None:
+        """Write this rank's files; raises OSError."""
+        writer = dcp.FileSystemWriter(temporary, sync_files=True)
+        try:
+            dcp.save(state, storage_writer=writer, process_group=self._procs.control)
+        except CheckpointException as error:
+            raise OSError(_reason(_cause(error))) from None
 
     def _own_files(self, temporary: Path) -> dict[str, FileRecord]:
         own = list(temporary.glob(f"__{self._procs.rank}_*"))

@@ -18,7 +18,7 @@ from torch import nn
 from training.core.loop import Run
 from training.core.process import Processes
 from training.core.progress import Record
-from training.core.transformer import Transformer
+from training.core.transformer import Transformer, full_shape
 from training.core.transformer_settings import TransformerSettings
 
 # Dense bf16 FLOP/s of the variants that EC2 has, from NVIDIA's data sheets; A10G: AWS's.
@@ -62,7 +62,8 @@ class TransformerRun(Run):
 
 
 def flops_per_token(model: Transformer) -> int:
-    matrices: int = sum(parameter.numel() for parameter in model.parameters() if parameter.ndim == 2)
+    shapes = [full_shape(parameter) for parameter in model.parameters()]
+    matrices: int = sum(shape.numel() for shape in shapes if len(shape) == 2)
     shape = model.shape
     return 6 * (matrices - shape.vocab * shape.hidden) + 12 * shape.layers * shape.hidden * shape.sequence
 

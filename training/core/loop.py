@@ -41,6 +41,9 @@ class MicroBatch:
 class Run(Steps):
     """One run of a program, from its first step or from its newest checkpoint to its last."""
 
+    checkpoints: type[Checkpoints] = Checkpoints
+    """In what form they are written and read."""
+
     def __init__(
         self,
         settings: RunSettings,
@@ -58,7 +61,7 @@ class Run(Steps):
         self._random: dict[str, Any] | None = None
         stop = StopRequest(procs.control)
         folder = checkpoint_folder(settings)
-        self._shards = Checkpoints(folder, keep=settings.checkpoint_keep, procs=procs) if folder else None
+        self._shards = self.checkpoints(folder, keep=settings.checkpoint_keep, procs=procs) if folder else None
         super().__init__(settings, procs, stop=stop, samples_per_step=settings.global_batch, checkpoints=self._shards)
 
     def steps(self) -> Iterator[int]:

@@ -6,6 +6,8 @@ dropout, and an output matrix of its own. (Touvron et al. 2023, arXiv:2302.13971
 
 import hashlib
 import math
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 import torch
@@ -159,7 +161,12 @@ def next_token_loss(logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor
 
 def num_parameters(model: Transformer) -> int:
     """Of the whole model, however it is sharded."""
-    return sum(parameter.numel() for parameter in model.parameters())
+    return sum(full_shape(parameter).numel() for parameter in model.parameters())
+
+
+def full_shape(parameter: nn.Parameter) -> torch.Size:
+    """Of the whole tensor, however it is sharded: where DeepSpeed keeps a part of it, it notes the shape beside it."""
+    return getattr(parameter, "ds_shape", parameter.shape)
 
 
 def compile_blocks(model: Transformer) -> None:
@@ -169,20 +176,30 @@ def compile_blocks(model: Transformer) -> None:
 
 
 @torch.no_grad()  # type: ignore[untyped-decorator]
-def initialise(model: Transformer, *, seed: int) -> None:
-    """Draw the weights, each from a generator of its own: they are the same however the model is sharded."""
+def initialise(
+    model: Transformer, *, seed: int, whole: Callable[[nn.Parameter], AbstractContextManager[object]] = nullcontext
+) -> None:
+    """Draw the weights, each from a generator of its own: they are the same however the model is sharded.
+
+    `whole` makes a parameter whole for as long as it is drawn, where it is not already or a DTensor.
+    """
     residual_deviation = _DEVIATION / math.sqrt(2 * model.shape.layers)
     for name, parameter in model.named_parameters():
-        if parameter.ndim == 1:
-            parameter.fill_(1.0)
-            continue
-        generator = torch.Generator(parameter.device).manual_seed(_mixed(seed, name))
         deviation = residual_deviation if name.endswith(_WRITES_TO_RESIDUAL) else _DEVIATION
-        full = torch.empty(parameter.shape, device=parameter.device).normal_(0, deviation, generator=generator)
-        if isinstance(parameter, DTensor):
-            # Every rank has drawn the whole, so that each can keep its part without a word to the others.
-            full = distribute_tensor(full, parameter.device_mesh, parameter.placements, src_data_rank=None)
-        parameter.copy_(full)
+        with whole(parameter):
+            _draw(parameter, deviation=deviation, seed=_mixed(seed, name))
+
+
+def _draw(parameter: nn.Parameter, *, deviation: float, seed: int) -> None:
+    if parameter.ndim == 1:
+        parameter.fill_(1.0)
+        return
+    generator = torch.Generator(parameter.device).manual_seed(seed)
+    full = torch.empty(parameter.shape, device=parameter.device).normal_(0, deviation, generator=generator)
+    if isinstance(parameter, DTensor):
+        # Every rank has drawn the whole, so that each can keep its part without a word to the others.
+        full = distribute_tensor(full, parameter.device_mesh, parameter.placements, src_data_rank=None)
+    parameter.copy_(full)
 
 
 def _mixed(seed: int, name: str) -> int:

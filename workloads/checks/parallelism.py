@@ -105,8 +105,9 @@ def model_divides_into_its_shards(run: Run) -> Iterator[Problem]:
 def sharding_has_somebody_to_share_with(run: Run) -> Iterator[Problem]:
     """Sharding over one process, or hybrid sharding on one node: nothing is sharded, only the cost is paid."""
     sharding = run.experiment.parallelism.sharding
-    if sharding == "fsdp" and run.data_parallel == 1:
-        message, fix = "`fsdp` over one data-parallel copy shards nothing", "use more processes, or `sharding: none`"
+    if sharding not in ("none", "hybrid") and run.data_parallel == 1:
+        message = f"`{sharding}` over one data-parallel copy shards nothing"
+        fix = "use more processes, or `sharding: none`"
         yield Problem(("parallelism", "sharding"), message, fix)
     if sharding == "hybrid" and run.experiment.nodes == 1:
         message, fix = "`hybrid` on one node is `fsdp` with another name", "use `sharding: fsdp`"

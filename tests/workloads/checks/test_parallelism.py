@@ -39,6 +39,8 @@ CASES: list[tuple[dict[str, Any], list[str]]] = [
     ({"model": {"sequence": 4098}, "parallelism": {"context": 4}}, ["TY305"]),
     ({"parallelism": {"sharding": "fsdp"}}, []),
     ({"parallelism": {"sharding": "fsdp", "tensor": 8, "pipeline": 2}}, ["TY306"]),
+    ({"parallelism": {"sharding": "zero2"}}, []),
+    ({"parallelism": {"sharding": "zero2", "tensor": 8, "pipeline": 2}}, ["TY306"]),
     ({"parallelism": {"sharding": "hybrid"}, "nodes": 1}, ["TY306"]),
 ]
 
