@@ -77,6 +77,10 @@ def test_a_stop_saves_and_what_it_saved_goes_on_only_as_it_was(tmp_path: Path) -
     fewer_processes = finish(deepspeed(tmp_path, processes=1, steps=saved + 1))
     assert fewer_processes.code == 2
     assert "is of 2 processes, and these are 1" in fewer_processes.errors
+    shape = [word for name, value in SHAPE.items() for word in (flag(name), str(value))]
+    other_program = start("training.ddp", "--checkpoint-path", tmp_path, *shape, TRAINYARD_STACK="tiny")
+    assert other_program.code == 2
+    assert "is of another program" in other_program.errors
     same = finish(deepspeed(tmp_path, steps=saved + 1))
     assert same.code == 0
     assert f"step={saved + 1} " in same.output

@@ -25,6 +25,11 @@ class Checkpoints(CheckpointFolder):
 
     def load(self, step: int, state: dict[str, Any]) -> None:
         """Fill `state` in place, however many processes wrote it."""
+        if not (self.path(step) / ".metadata").exists():
+            raise ConfigurationError(
+                f"checkpoint {self.path(step)} is of another program: it holds none of torch's shards; "
+                "restore that program, start over with --no-resume, or name another --checkpoint-path"
+            )
         reader = dcp.FileSystemReader(self.path(step))
         try:
             dcp.load(state, storage_reader=reader, process_group=self._procs.control)
