@@ -48,6 +48,11 @@ class Settings(TransformerSettings):
                 "--precision bf16: without ZeRO, DeepSpeed keeps no weights of fp32 beside those of bf16; "
                 "take --sharding zero1 or above, or --precision fp32"
             )
+        if self.sharding == "zero3" and self.compile:
+            raise ConfigurationError(
+                "--compile: a layer cannot be compiled where DeepSpeed gathers its weights from inside it; "
+                "take --sharding zero2 or below"
+            )
 
 
 def main(settings: Settings) -> None:

@@ -87,10 +87,14 @@ def test_a_stop_saves_and_what_it_saved_goes_on_only_as_it_was(tmp_path: Path) -
 
 
 @needs_deepspeed
-def test_bf16_without_zero_is_refused(tmp_path: Path) -> None:
-    outcome = finish(deepspeed(tmp_path, "--precision", "bf16", sharding="none"))
+@pytest.mark.parametrize(
+    ("sharding", "flags", "remedy"),
+    [("none", ["--precision", "bf16"], "take --sharding zero1"), ("zero3", ["--compile"], "take --sharding zero2")],
+)
+def test_what_deepspeed_cannot_do_is_refused(tmp_path: Path, sharding: str, flags: list[str], remedy: str) -> None:
+    outcome = finish(deepspeed(tmp_path, *flags, sharding=sharding))
     assert outcome.code == 2
-    assert "take --sharding zero1" in outcome.errors
+    assert remedy in outcome.errors
 
 
 @pytest.mark.skipif(exists("deepspeed"), reason="deepspeed is installed beside the tests")
