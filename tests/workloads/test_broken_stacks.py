@@ -48,7 +48,7 @@ EXPERIMENTS: list[tuple[dict[str, Any], str, str, str]] = [
         "set by `batch.global`",
     ),
     ({"parallelism": {"tensor": 2}}, "TY007", "parallelism.tensor", "has no --tensor"),
-    ({"parallelism": {"sharding": "zero3"}}, "TY005", "parallelism.sharding", "none, fsdp, hybrid"),
+    ({"parallelism": {"sharding": "zero4"}}, "TY005", "parallelism.sharding", "none, fsdp, hybrid"),
     ({"platform": "labb"}, "TY009", "platform", "no platform"),
     ({"platform": 7}, "TY005", "platform", "text"),
     ({"platform": ...}, "TY004", "platform", "platform"),

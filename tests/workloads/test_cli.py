@@ -97,10 +97,12 @@ def test_render_prints_yaml_that_reads_back_as_the_manifests(lab: Path, tmp_path
     path = str(write_stack(lab, "good", "experiment", merged(EXPERIMENT, {"launcher": "indexed-job"})))
     done = workloads("render", path)
     kinds = [document["kind"] for document in yaml.safe_load_all(done.stdout)]
-    assert kinds == ["PodGroup", "Service", "Job"]
+    assert kinds == ["ServiceAccount", "NetworkPolicy", "PodGroup", "Service", "Job"]
     assert "&id" not in done.stdout
     written = workloads("render", path, "-o", str(tmp_path / "out")).stdout.split()
-    assert [Path(name).name for name in written] == ["00-podgroup.yaml", "01-service.yaml", "02-job.yaml"]
+    assert [Path(name).name for name in written] == [
+        f"{index:02}-{kind.lower()}.yaml" for index, kind in enumerate(kinds)
+    ]
 
 
 def test_render_refuses_what_check_refuses_and_prints_no_manifest(lab: Path) -> None:

@@ -7,6 +7,8 @@ import pytest
 from workloads.flags import arguments, derived_flags
 from workloads.programs import PROJECT, Flag, flags_of, program_modules
 
+LIBRARIES_OF_OTHER_IMAGES = {"deepspeed", "keras", "paddle", "tensorflow", "xgboost"}
+
 
 def test_values_become_flags_as_the_contract_says() -> None:
     assert arguments({"steps": 1000, "lr": 3e-4, "compile": True, "off": False, "none": None, "path": ["a", "b"]}) == [
@@ -28,7 +30,7 @@ def test_every_program_has_readable_settings_with_the_flags_of_all() -> None:
     modules = program_modules()
     assert "training.mnist" in modules
     for module in modules:
-        assert {"steps", "seed", "global-batch", "checkpoint-path"} <= set(flags_of(module)), module
+        assert {"steps", "checkpoint-path", "checkpoint-every-steps", "no-resume"} <= set(flags_of(module)), module
 
 
 def test_the_flags_read_from_the_text_are_those_that_the_program_really_takes() -> None:
@@ -36,7 +38,11 @@ def test_the_flags_read_from_the_text_are_those_that_the_program_really_takes() 
     from dataclasses import fields
 
     for module in program_modules():
-        settings = importlib.import_module(module).Settings
+        try:
+            settings = importlib.import_module(module).Settings
+        except ModuleNotFoundError as missing:
+            assert missing.name in LIBRARIES_OF_OTHER_IMAGES, module
+            continue
         assert {field.name.replace("_", "-") for field in fields(settings)} == set(flags_of(module)), module
 
 

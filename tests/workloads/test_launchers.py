@@ -434,7 +434,7 @@ def test_on_one_machine_tf_job_gives_each_process_its_place_among_all() -> None:
 
 def test_a_train_job_says_how_many_and_its_own_runtime_all_else(resolved: Resolved) -> None:
     run = resolved(launcher="train-job", nodes=3, processes_per_node=2)
-    runtime, job = manifests_of(run)  # in this order: a TrainJob without its runtime is refused
+    runtime, job = manifests_of(run)[-2:]  # in this order: a TrainJob without its runtime is refused
     assert job["spec"]["runtimeRef"] == {"kind": "TrainingRuntime", "name": runtime["metadata"]["name"]}
     assert job["spec"]["trainer"] == {"numNodes": 3, "numProcPerNode": 2}
     # Without it Trainer injects nothing, whatever the image.

@@ -20,7 +20,7 @@ both = pytest.mark.parametrize("launcher", REPLICAS)
 
 
 def job_of(run: Run) -> Manifest:
-    (job,) = manifests_of(run)
+    (job,) = [manifest for manifest in manifests_of(run) if manifest["apiVersion"] == "kubeflow.org/v1"]
     spec: Manifest = job["spec"]
     return spec
 

@@ -36,6 +36,7 @@ def manifests(run: Run, name: str) -> list[Manifest]:
     job = _torchx_job(run, trainer)
     job["metadata"] = metadata(run, name)
     job["spec"] |= {"minAvailable": run.experiment.nodes, **restarts(run)}
+    job["spec"]["plugins"]["svc"].append("--disable-network-policy=true")  # every run has one of ours
     for task in job["spec"]["tasks"]:
         made = task["template"]
         made["metadata"]["labels"] |= labels(run, name)
