@@ -191,6 +191,8 @@ def _kubelet() -> dict[str, object]:
         # Nothing can be pulled again once it was collected, but from the registry beside it.
         "imageGCHighThresholdPercent": 100,
         "serializeImagePulls": False,
+        # Until a mounted Secret follows its object; operators that make their own certificates wait for that.
+        "syncFrequency": "5s",
         "maxPods": 100,
     }
 

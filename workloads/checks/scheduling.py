@@ -211,3 +211,16 @@ def pods_can_meet(run: Run) -> Iterator[Problem]:
         if experiment.image not in with_client:
             message = f"image `{experiment.image}` holds no client of etcd"
             yield Problem(("image",), message, f"use one that does ({listed(with_client)}), or `rendezvous: c10d`")
+
+
+@rule("TY613", "info")
+def failing_runs_end(run: Run) -> Iterator[Problem]:
+    """A run that always fails, on a launcher that starts it again without counting.
+
+    The Training Operator (1.8) asks a work queue that always answers 0 how often a job was started. `restarts: 0` and
+    `max_hours` are kept.
+    """
+    experiment = run.experiment
+    if LAUNCHERS[experiment.launcher].operator == "training" and experiment.restarts and not experiment.max_hours:
+        message = f"`{experiment.launcher}` counts no starts: a run that always fails goes on until it is deleted"
+        yield Problem(("restarts",), message, "set `max_hours`, or `restarts: 0`")

@@ -69,8 +69,8 @@ LAUNCHER = LauncherKind(
     scheme="pytorchjob",
     rendezvous="static: the master's Service name; with `elastic`, c10d in the first worker",
     injects="PET_*, by the operator",
-    restarts="the operator, pod by pod, on exit codes of 128 and above; with `elastic`, torchrun starts the ranks of "
-    "the pods that are left, and the operator the pods that ended",
+    restarts="the operator, pod by pod, on exit codes of 128 and above; it counts no starts: of `restarts`, only 0 has "
+    "an effect. With `elastic`, torchrun starts the ranks of the pods that are left, up to `restarts` times in each",
     elasticity="`elastic`: loses and gains workers from step to step; with its first worker, it starts again whole",
     is_elastic=True,
     gang="PodGroup made by the operator, all pods; with `elastic`, `min` of them",

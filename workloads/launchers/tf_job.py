@@ -53,7 +53,8 @@ LAUNCHER = LauncherKind(
     local_variables=local_variables,
     rendezvous="TF_CONFIG: the name of each worker's Service; worker 0 is the chief",
     injects="TF_CONFIG, by the operator",
-    restarts="the operator, pod by pod, on exit codes of 128 and above",
+    restarts="the operator, pod by pod, on exit codes of 128 and above; it counts no starts: of `restarts`, only 0 has "
+    "an effect",
     gang="PodGroup made by the operator, all pods",
     choose_when="TensorFlow programs under MultiWorkerMirroredStrategy; one process per pod",
 )

@@ -194,3 +194,19 @@ def test_a_priority_that_preempts_needs_a_scheduler_that_does(tmp_path: Path) ->
 
     assert found("allocate", "preempt") == []
     assert found("allocate", "backfill") == ["priorities[1].preempts"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"launcher": "pytorch-job"}, ["restarts"]),
+        ({"launcher": "tf-job"}, ["restarts"]),
+        ({"launcher": "pytorch-job", "max_hours": 1}, []),
+        ({"launcher": "pytorch-job", "restarts": 0}, []),
+        ({"launcher": "indexed-job"}, []),
+    ],
+)
+def test_a_run_that_nobody_would_ever_give_up_is_told(
+    checked: Checked, changes: dict[str, Any], expected: list[str]
+) -> None:
+    assert [finding.where.key for finding in checked(**changes).findings if finding.rule == "TY613"] == expected
