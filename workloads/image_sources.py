@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from workloads.programs import PROJECT, TRAINING
+from workloads.programs import LIBRARIES, PROJECT, TRAINING
 
 IMAGES = PROJECT / "training" / "images"
 _IGNORED = PROJECT / ".dockerignore"
@@ -37,6 +37,15 @@ def base_of(image: str) -> str:
 def requirements_of(image: str) -> str:
     """Whose file in training/requirements/ names its libraries: its own, or the core's."""
     return image if (TRAINING / "requirements" / f"{image}.txt").exists() else "training"
+
+
+@cache
+def libraries_in(image: str) -> frozenset[str]:
+    """Of `LIBRARIES`, those that it installs."""
+    files = [PROJECT / source for source in _copied(image) if source.startswith("training/requirements/")]
+    # A distribution is called as its module, with something behind it: tensorflow-cpu, paddlepaddle.
+    lines = [line.lower() for file in files for line in file.read_text().splitlines()]
+    return frozenset(library for library in LIBRARIES if any(line.startswith(library) for line in lines))
 
 
 @cache

@@ -5,6 +5,7 @@ turns a misspelled flag from a crash on the cluster into a finding at preview.
 """
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -13,6 +14,9 @@ from pathlib import Path
 PROJECT = Path(__file__).resolve().parent.parent
 TRAINING = PROJECT / "training"
 _SETTINGS = "Settings"
+# What programs train with, each in some images and not in others.
+LIBRARIES = frozenset({"deepspeed", "horovod", "keras", "paddle", "tensorflow", "torch", "xgboost"})
+_IMPORT = re.compile(r"^ *(?:import ([\w.]+)(?: as \w+)?|from ([\w.]+) import .*)$", re.MULTILINE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,6 +65,28 @@ def program_modules() -> list[str]:
 def flags_of(module: str) -> dict[str, Flag]:
     """The flags of a program by name, those of its base classes included; raises SyntaxError where it is no Python."""
     return {flag.name: flag for flag in _fields(module, _SETTINGS)}
+
+
+@cache
+def libraries_of(module: str) -> frozenset[str]:
+    """Of `LIBRARIES`, those that a program imports, by itself or through modules of training/."""
+    known, left = {module}, [module]
+    while left:
+        new = _imports(left.pop()) - known
+        known |= new
+        left += [name for name in new if name.startswith("training.")]
+    return frozenset(name.partition(".")[0] for name in known) & LIBRARIES
+
+
+@cache
+def _imports(module: str) -> frozenset[str]:
+    path = (PROJECT / module.replace(".", "/")).with_suffix(".py")
+    # Lines, not a syntax tree: one of all modules would double the time of a check.
+    return (
+        frozenset(first or second for first, second in _IMPORT.findall(path.read_text()))
+        if path.exists()
+        else frozenset()
+    )
 
 
 def _fields(module: str, class_name: str) -> Iterator[Flag]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from infra.config.stackfile import Kind
 from infra.findings import Finding, InvalidStack
-from workloads.checks import costs, durability, fit, parallelism, reading, scheduling, security  # noqa: F401 (each declares rules)
+from workloads.checks import costs, durability, fit, launching, parallelism, reading, scheduling, security  # noqa: F401 (each declares rules)
 from workloads.checks.registry import findings_of
 from workloads.cost import Cost, cost_of, platform_cost_of
 from workloads.memory import Memory, memory_of

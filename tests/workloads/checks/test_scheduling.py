@@ -8,6 +8,7 @@ import pytest
 
 from tests.workloads.conftest import EXPERIMENT, PLATFORM, merged, rules, write_stack
 from workloads.checks.check import StackReport, check
+from workloads.image_sources import image_names
 
 Checked = Callable[..., StackReport]
 IMAGES = {"build": ["training", "mpi"]}
@@ -210,3 +211,28 @@ def test_a_run_that_nobody_would_ever_give_up_is_told(
     checked: Checked, changes: dict[str, Any], expected: list[str]
 ) -> None:
     assert [finding.where.key for finding in checked(**changes).findings if finding.rule == "TY613"] == expected
+
+
+@pytest.mark.parametrize(
+    ("program", "image", "expected"),
+    [
+        ("training.tf_mnist", "tensorflow", None),
+        (
+            "training.tf_mnist",
+            "training",
+            "image `training` holds no keras, tensorflow, which training.tf_mnist needs",
+        ),
+        ("training.mnist", "mpi", None),
+        ("training.mnist", "xgboost", "image `xgboost` holds no torch, which training.mnist needs"),
+        ("training.tf_mnist", "registry.example.com/mine:1", None),
+        ({"command": ["python", "train.py"]}, "xgboost", None),
+    ],
+)
+def test_an_image_without_the_programs_library_is_refused(
+    tmp_path: Path, program: Any, image: str, expected: str | None
+) -> None:
+    write_stack(tmp_path, "lab", "platform", merged(PLATFORM, {"images": {"build": image_names()}}))
+    changes = {"program": program, "image": image, "args": {}}
+    report = check(write_stack(tmp_path, "trial", "experiment", merged(EXPERIMENT, changes)))
+    found = [finding.message for finding in report.findings if finding.rule == "TY609"]
+    assert found == ([expected] if expected else [])
