@@ -351,7 +351,8 @@ def test_the_json_of_build_is_all_that_stdout_holds(machine: Machine, capfd: pyt
 def test_a_full_reference_without_a_digest_is_worth_knowing(machine: Machine) -> None:
     machine.platform(registry="ghcr.io/corp")
     for image, expected in (("ghcr.io/me/mine:1", {"TY802"}), (f"ghcr.io/me/mine@{DIGEST}", set())):
-        path = write_stack(machine.folder, "own", "experiment", merged(EXPERIMENT, {"image": image}))
+        changes = {"image": image, "max_hours": 1}
+        path = write_stack(machine.folder, "own", "experiment", merged(EXPERIMENT, changes))
         assert {finding.rule for finding in check(path).findings} == expected
         assert image_reference(load_experiment(path).run) == image
 
