@@ -113,14 +113,17 @@ def _run(folder: Path, name: str, instance_type: str, launcher: str, nodes: int)
 
 @contextmanager
 def _applied(*runs: Run) -> Iterator[None]:
-    """The runs' objects, created strictly: a field that the API server does not know is an error."""
+    """The runs' objects, strictly: a field that the API server does not know is an error."""
     manifests: list[Manifest] = [manifest for run in runs for manifest in manifests_of(run)]
     text = json.dumps({"apiVersion": "v1", "kind": "List", "items": manifests})
-    kubectl("create", "--validate=strict", "-f", "-", stdin=text)
+    apply = ("apply", "--validate=strict", "-f", "-")
     try:
+        # Trainer refuses a TrainJob whose runtime, made a moment before, it has not seen yet.
+        kubectl(*apply, stdin=text, check=False)
+        kubectl(*apply, stdin=text)
         yield
     finally:
-        kubectl("delete", "--wait=false", "-f", "-", stdin=text)
+        kubectl("delete", "--wait=false", "--ignore-not-found", "-f", "-", stdin=text)
         labels = ",".join(run_name(run) for run in runs)
         selector = f"app.kubernetes.io/instance in ({labels})"
         until(lambda: _is_gone(selector), within_s=120)
