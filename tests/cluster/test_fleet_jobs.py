@@ -20,7 +20,7 @@ from workloads.pod import Manifest
 from workloads.resolve import Run
 from workloads.stacks import PlatformStack, load, load_experiment
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, pytest.mark.slow]
 
 DEVICES = {
     "p4d.24xlarge": {"nvidia.com/gpu": 8, "vpc.amazonaws.com/efa": 4},
