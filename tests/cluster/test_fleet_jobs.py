@@ -72,8 +72,9 @@ def test_a_gang_of_64_starts_beside_one_of_65_that_waits(folder: Path) -> None:
     nodes = _nodes(folder, "p5.48xlarge")
     add_nodes(nodes, MOST_NODES - 1)
     larger = _run(folder, "larger", "p5.48xlarge", "volcano-job", MOST_NODES)
-    fitting = _run(folder, "fitting", "p5.48xlarge", "indexed-job", MOST_NODES - 1)
-    one_more = _run(folder, "one-more", "p5.48xlarge", "pytorch-job", 1)
+    # No kind that makes Jobs of Kubernetes: KWOK lets their pods succeed after a while, and the nodes would be free.
+    fitting = _run(folder, "fitting", "p5.48xlarge", "pytorch-job", MOST_NODES - 1)
+    one_more = _run(folder, "one-more", "p5.48xlarge", "tf-job", 1)
     with _applied(larger):
         until_unschedulable(run_name(larger))
         with _applied(fitting):
